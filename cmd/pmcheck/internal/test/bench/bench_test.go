@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -49,27 +48,8 @@ func BenchmarkCost(b *testing.B) {
 	report(b, tables)
 }
 
-// BenchmarkMemory measures the daemon as the package installs it and systemd runs it, with two balancers, after ten
-// minutes. Nobody asks for its page or metrics.
-func BenchmarkMemory(b *testing.B) {
-	lab.Real(b)
-	host := lab.StartNetwork(b).Boot("m1")
-	master := host.StartPuppetMaster(lab.PuppetMasterOptions{})
-	deb := lab.DEB(b, "1.0.0") // while the master starts
-	master.WaitReady(5 * time.Minute)
-	site := lab.NewSite(b, lab.SiteOptions{Puppet: master})
-	site.Install(deb)
-	site.WaitServing(time.Minute)
-	for range 2 {
-		site.Balance(haproxyDefaults + "backend puppet\n" + readmeLines(b) + "    server m1 MASTER\n")
-	}
-	time.Sleep(10 * time.Minute)
-	report(b, host.MustRun("sh", "-c", `grep -e VmRSS -e RssAnon \
-		"/proc/$(systemctl show --property MainPID --value pmcheck)/status"
-		stat --format '%n: %s bytes' /usr/bin/pmcheck`))
-}
-
-// BenchmarkProbing measures what the probe costs a master and pmcheck, with the defaults and when nothing else asks it.
+// BenchmarkProbing measures what the probe costs a master and pmcheck, and what memory pmcheck has in the end, with the
+// defaults and when nothing else asks it.
 // Each of three masters has a daemon from its start, so that only that daemon's requests have warmed up its code;
 // three others have none. How much of its code a JVM has compiled makes a third of difference.
 func BenchmarkProbing(b *testing.B) {
@@ -99,6 +79,10 @@ func BenchmarkProbing(b *testing.B) {
 		each := func(i int) float64 { return (after[i] - before[i]).Seconds() * 1e3 / took }
 		text += fmt.Sprintf("CPU per second, the mean of three, %v after their start: %.2f ms of Puppet Server for "+
 			"the probe, %.2f ms without it, and %.2f ms of pmcheck\n", age, each(0)-each(1), each(1), each(2))
+	}
+	memory := regexp.MustCompile(`(?m)^(VmRSS|RssAnon):.*$`)
+	for _, pid := range daemons {
+		text += fmt.Sprintln(memory.FindAllString(lab.Read(b, fmt.Sprintf("/proc/%d/status", pid)), -1))
 	}
 	report(b, text)
 }
@@ -136,22 +120,10 @@ func readmeLines(b *testing.B) string {
 	return block
 }
 
-// startDaemon starts pmcheck with the timer slack of its unit, which a child inherits, and waits until it serves.
+// startDaemon starts pmcheck and waits until it serves.
 func startDaemon(b *testing.B, site *lab.Site) {
 	b.Helper()
-	found := regexp.MustCompile(`\nTimerSlackNSec=(\S+)`).FindStringSubmatch(lab.ReadFile(b, "systemd/pmcheck.service"))
-	slack, err := time.ParseDuration(found[1])
-	if err != nil {
-		b.Fatal(err)
-	}
-	lab.Build(b)
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0); err != nil {
-		b.Fatal(err)
-	}
 	site.Start()
-	unix.Prctl(unix.PR_SET_TIMERSLACK, 0, 0, 0, 0) // back to the default
 	site.WaitServing(30 * time.Second)
 }
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -105,7 +106,7 @@ func faults(b *testing.B, site *lab.Site, ancestor *lab.Ancestor) (table string)
 		config += fmt.Sprintf("backend %s\n%s    server m1 %s\n", backend(i), lines, site.Server.Address())
 	}
 	h := lab.StartHAProxy(b, config)
-	down := map[string]map[string][]float64{} // seconds by fault and backend, one for each round
+	down := map[string][]float64{} // seconds by fault and backend, one for each round
 	for range rounds {
 		for _, f := range allFaults() {
 			for i := range ways {
@@ -115,10 +116,9 @@ func faults(b *testing.B, site *lab.Site, ancestor *lab.Ancestor) (table string)
 			}
 			time.Sleep(rand.N(2 * time.Second)) // so that faults are not in step with checks
 			mend := f.begin(b, site.Server)
-			if down[f.name] == nil {
-				down[f.name] = map[string][]float64{}
+			for i, seconds := range watch(h, len(ways)) {
+				down[f.name+backend(i)] = append(down[f.name+backend(i)], seconds)
 			}
-			watch(h, len(ways), down[f.name])
 			mend()
 		}
 	}
@@ -131,7 +131,7 @@ func faults(b *testing.B, site *lab.Site, ancestor *lab.Ancestor) (table string)
 		table += "| " + w.name + " |"
 		for _, f := range allFaults() {
 			text := "never within a minute"
-			if m := median(down[f.name][backend(i)]); m < patience.Seconds() {
+			if m := median(down[f.name+backend(i)]); m < patience.Seconds() {
 				text = fmt.Sprintf("%.1f s", m)
 			}
 			table += " " + text + " |"
@@ -147,23 +147,18 @@ func backend(i int) string { return fmt.Sprintf("way%d", i) }
 // patience is how long a fault lasts that is not seen.
 const patience = time.Minute
 
-// watch waits until each backend has the master DOWN, or patience is over, and adds the times, patience for never.
-func watch(h *lab.HAProxy, backends int, down map[string][]float64) {
-	began, seen := time.Now(), map[string]float64{}
-	for len(seen) < backends && time.Since(began) < patience {
+// watch waits until each backend has the master DOWN, or patience is over, and returns the seconds, those of patience
+// for never.
+func watch(h *lab.HAProxy, backends int) []float64 {
+	down, began, left := slices.Repeat([]float64{patience.Seconds()}, backends), time.Now(), backends
+	for left > 0 && time.Since(began) < patience {
 		time.Sleep(20 * time.Millisecond)
-		stats, _ := h.Stats() // an error is followed by the next question
-		for _, s := range stats {
-			if _, known := seen[s.Backend]; s.Status == "DOWN" && !known {
-				seen[s.Backend] = time.Since(began).Seconds()
+		for i := range down {
+			if down[i] == patience.Seconds() && h.Stat(backend(i), "m1").Status == "DOWN" {
+				down[i] = time.Since(began).Seconds()
+				left--
 			}
 		}
 	}
-	for i := range backends {
-		t, found := seen[backend(i)]
-		if !found {
-			t = patience.Seconds()
-		}
-		down[backend(i)] = append(down[backend(i)], t)
-	}
+	return down
 }

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,7 +21,6 @@ import (
 
 // manifest is the part of examples/kubernetes/puppetserver.yaml that the test reads.
 type manifest struct {
-	Kind string
 	Data map[string]string
 	Spec struct {
 		Init  []container `yaml:"initContainers"` // what makes the directories, and pmcheck
@@ -51,22 +49,6 @@ type container struct {
 	} `yaml:"volumeMounts"`
 	Lifecycle struct {
 		PreStop struct{ Exec struct{ Command []string } } `yaml:"preStop"`
-	}
-}
-
-// manifests reads the example, by kind.
-func manifests(t *testing.T) map[string]manifest {
-	t.Helper()
-	found := map[string]manifest{}
-	for documents := yaml.NewDecoder(strings.NewReader(lab.Read(t, example(t, "kubernetes/puppetserver.yaml")))); ; {
-		var m manifest
-		switch err := documents.Decode(&m); {
-		case errors.Is(err, io.EOF):
-			return found
-		case err != nil:
-			t.Fatal(err)
-		}
-		found[m.Kind] = m
 	}
 }
 
@@ -108,8 +90,13 @@ func image(t *testing.T) string {
 // kubelet would, beside a simulated master.
 func TestSidecarOfAPod(t *testing.T) {
 	t.Parallel()
-	found := manifests(t)
-	spec := found["Pod"].Spec
+	var found manifest
+	for document := range strings.SplitSeq(lab.Read(t, example(t, "kubernetes/puppetserver.yaml")), "\n---\n") {
+		if err := yaml.Unmarshal([]byte(document), &found); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spec := found.Spec
 	if spec.Links == nil || *spec.Links {
 		t.Error("the variables of a Service named pmcheck would keep pmcheck from starting")
 	}
@@ -130,7 +117,7 @@ func TestSidecarOfAPod(t *testing.T) {
 		}
 	}
 	enter += fmt.Sprintf(`exec chroot --userspec=%s %s /usr/bin/pmcheck "$@"`, user, root)
-	lab.Write(t, root+"/etc/pmcheck/pmcheck.yaml", found["ConfigMap"].Data["pmcheck.yaml"])
+	lab.Write(t, root+"/etc/pmcheck/pmcheck.yaml", found.Data["pmcheck.yaml"])
 	lab.Write(t, root+"/etc/hosts", "127.0.0.1 localhost\n") // a kubelet mounts one, too
 
 	n := lab.StartNetwork(t)

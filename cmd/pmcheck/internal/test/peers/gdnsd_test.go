@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
@@ -50,9 +49,6 @@ func startGdnsd(t *testing.T, n *lab.Network) resolver {
 func (r resolver) writeZone(old, new string) {
 	r.t.Helper()
 	zone := lab.Read(r.t, example(r.t, "gdnsd/zones/example.com"))
-	if !strings.Contains(zone, old) {
-		r.t.Fatalf("the zone has no %q", old)
-	}
 	lab.Write(r.t, filepath.Join(r.dir, "zones/example.com"), strings.Replace(zone, old, new, 1))
 }
 
@@ -66,7 +62,7 @@ func (r resolver) reload() {
 // waitFor waits until a name has these addresses.
 func (r resolver) waitFor(name string, addresses ...string) {
 	r.t.Helper()
-	took := lab.WaitFor(r.t, 30*time.Second, 50*time.Millisecond, func() error {
+	waitFor(r.t, func() error {
 		got, err := r.LookupHost(context.Background(), name+".example.com.")
 		slices.Sort(got)
 		if err == nil && !slices.Equal(got, addresses) {
@@ -74,7 +70,6 @@ func (r resolver) waitFor(name string, addresses ...string) {
 		}
 		return err
 	})
-	r.t.Logf("%s is %v after %v", name, addresses, took.Round(time.Millisecond))
 }
 
 func TestGdnsdAnswersWithTheMastersThatServe(t *testing.T) {

@@ -28,11 +28,7 @@ func startPrometheus(t *testing.T, n *lab.Network, address string, flags ...stri
 	t.Helper()
 	program := lab.Need(t, "prometheus", "prometheus")
 	dir := t.TempDir()
-	config := lab.Read(t, example(t, "prometheus/scrape.yml"))
-	faster := strings.ReplaceAll(config, " 15s\n", " 1s\n")
-	if faster == config {
-		t.Fatal("scrape.yml has no interval of 15s any more")
-	}
+	faster := strings.ReplaceAll(lab.Read(t, example(t, "prometheus/scrape.yml")), " 15s\n", " 1s\n")
 	lab.Write(t, filepath.Join(dir, "prometheus.yml"), faster)
 	lab.Write(t, filepath.Join(dir, "rules.yml"), lab.Read(t, example(t, "prometheus/rules.yml")))
 	lab.StartProgram(t, n.Command(program, append(flags, "--config.file="+filepath.Join(dir, "prometheus.yml"),

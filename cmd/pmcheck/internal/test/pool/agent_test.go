@@ -162,11 +162,9 @@ type puppet struct {
 
 // newPuppet returns an agent that may run beside others on its host.
 func newPuppet(certname string, host *lab.Host) puppet {
-	a := puppet{certname, host, []string{"--certname=" + certname, "--ssldir=" + sslDir, "--vardir=/var/tmp/" + certname}}
-	if !strings.HasPrefix(host.MustRun("puppet", "--version"), "5.") { // which has no such lock
-		a.options = append(a.options, "--ssl_lockfile=/var/tmp/"+certname+".lock")
-	}
-	return a
+	own := "/var/tmp/" + certname
+	return puppet{certname, host, []string{"--certname=" + certname, "--ssldir=" + sslDir, "--vardir=" + own,
+		"--ssl_lockfile=" + own + ".lock"}}
 }
 
 func (a puppet) name() string { return a.certname }

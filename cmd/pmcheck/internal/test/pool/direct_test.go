@@ -35,14 +35,14 @@ func TestWithoutABalancer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	gated := p.direct(agents, "pmcheck drain --wait --timeout=10m")
-	if gated.there > 0 || gated.failed > 0 {
+	failed, there, gated := p.direct(agents, "pmcheck drain --wait --timeout=10m")
+	if failed > 0 || there > 0 {
 		t.Errorf("with the gate: %s", gated)
 	}
 	if err := p.each("systemctl disable --now pmcheck-gate"); err != nil {
 		t.Fatal(err)
 	}
-	ungated := p.direct(agents, "pmcheck drain") // not --wait, for agents keep coming
+	_, _, ungated := p.direct(agents, "pmcheck drain") // not --wait, for agents keep coming
 	text := fmt.Sprintf("With the gate %s;\nwithout it %s.\n", gated, ungated)
 	lab.Publish(t, "direct", text)
 	t.Logf("measured: %s", text)
@@ -95,34 +95,28 @@ func (a puppet) find() (master string, err error) {
 	return master, nil
 }
 
-// A count is how many runs there were, how many failed, and how many a drained master got.
-type count struct{ runs, failed, there int }
-
-func (c count) String() string {
-	return fmt.Sprintf("%d of %d runs failed, and %d reached a master while it was drained", c.failed, c.runs, c.there)
-}
-
-// direct drains and lifts one master after the other under load, and then restarts them.
-func (p *pool) direct(agents []puppet, drain string) (c count) {
+// direct drains and lifts one master after the other under load, and then restarts them. It returns how many runs
+// failed, and how many a drained master got.
+func (p *pool) direct(agents []puppet, drain string) (failed, there int, text string) {
 	p.t.Helper()
 	l := startLoad(p.t)
 	for _, a := range agents {
 		l.repeat(time.Second, func(r *run) { r.master, r.err = a.find() })
 	}
 	// after runs a command, waits for 25 runs that begin after it, and returns how many of them the master got.
-	after := func(m *lab.PuppetMaster, line string) (there int) {
+	after := func(m *lab.PuppetMaster, line string) (got int) {
 		if err := p.sh(m, line); err != nil {
 			p.t.Error(err)
 		}
 		for _, r := range l.waitForRuns(p.t, 25, time.Now()) {
 			if r.master == m.Host.Name {
-				there++
+				got++
 			}
 		}
-		return there
+		return got
 	}
 	for _, m := range p.masters {
-		c.there += after(m, drain)
+		there += after(m, drain)
 		if after(m, "pmcheck ready --wait --timeout=10m") == 0 {
 			p.t.Errorf("%s got no agents after it was ready again", m.Host.Name)
 		}
@@ -133,6 +127,7 @@ func (p *pool) direct(agents []puppet, drain string) (c count) {
 	l.end()
 	row := row{runs: l.runs}
 	row.report(p.t)
-	c.runs, c.failed = len(row.runs), len(row.failed())
-	return c
+	failed = len(row.failed())
+	return failed, there, fmt.Sprintf("%d of %d runs failed, and %d reached a master while it was drained",
+		failed, len(row.runs), there)
 }

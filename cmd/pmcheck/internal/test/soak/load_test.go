@@ -98,8 +98,7 @@ func (s *soak) judge(code int, body string, drained int, heldPhase, sickPhase in
 // A resource is a metric of the daemon in which a leak would show, with one value per second.
 type resource struct {
 	name, metric string
-	unit         string  // with the space before it
-	size         float64 // of the unit
+	unit         float64 // in which the table has it
 	noise        float64 // growth that is no leak, in units
 	values       []float64
 }
@@ -109,9 +108,9 @@ type resource struct {
 // one per toggle hundreds. Memory is mostly heap, whose size varies by a few percent of 20 MiB between collections.
 func newResources() []*resource {
 	return []*resource{
-		{name: "resident memory", metric: "process_resident_memory_bytes", unit: " MiB", size: 1 << 20, noise: 1},
-		{name: "goroutines", metric: "go_goroutines", size: 1, noise: 4},
-		{name: "descriptors", metric: "process_open_fds", size: 1, noise: 4},
+		{name: "resident memory, MiB", metric: "process_resident_memory_bytes", unit: 1 << 20, noise: 1},
+		{name: "goroutines", metric: "go_goroutines", unit: 1, noise: 4},
+		{name: "descriptors", metric: "process_open_fds", unit: 1, noise: 4},
 	}
 }
 
@@ -131,7 +130,7 @@ func (s *soak) sample(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			r.values = append(r.values, v/r.size)
+			r.values = append(r.values, v/r.unit)
 		}
 	}
 	return nil
@@ -163,9 +162,9 @@ func (s *soak) report(t *testing.T) string {
 		len(s.took), s.answers[200], s.answers[503], s.answers[404], ms(500), ms(990), ms(999), ms(1000))
 	for _, r := range s.resources {
 		last, grown := r.levels()
-		rows += fmt.Sprintf("| %s | %.1f%s, %+.2f%[3]s in the last third |\n", r.name, last, r.unit, grown)
+		rows += fmt.Sprintf("| %s | %.1f, %+.2f in the last third |\n", r.name, last, grown)
 		if grown > r.noise {
-			t.Errorf("%s grew by %.2f%s, want %.2f at most", r.name, grown, r.unit, r.noise)
+			t.Errorf("%s grew by %.2f, want %.2f at most", r.name, grown, r.noise)
 		}
 	}
 	return rows
