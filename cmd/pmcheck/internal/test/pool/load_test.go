@@ -121,9 +121,3 @@ func (l *load) waitForRuns(t *testing.T, n int, after time.Time) (list []run) {
 	})
 	return list
 }
-
-// p95 is the time that 95% of the times do not exceed.
-func p95(times []time.Duration) time.Duration {
-	slices.Sort(times)
-	return times[(len(times)*95+99)/100-1]
-}
