@@ -42,6 +42,14 @@ func (v Verdict) At(now time.Time) Verdict {
 	return v
 }
 
+// String returns the health, and the reason unless it is OK.
+func (v Verdict) String() string {
+	if v.Reason == OK {
+		return string(v.Health)
+	}
+	return string(v.Health) + ": " + string(v.Reason)
+}
+
 // Same reports whether two verdicts have the same health and the same reason.
 func (v Verdict) Same(w Verdict) bool { return v.Health == w.Health && v.Reason == w.Reason }
 

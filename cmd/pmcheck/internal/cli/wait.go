@@ -10,7 +10,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 )
 
 func waitCommand() *cli.Command {
@@ -53,7 +52,7 @@ func wait(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		if state := "/" + v.Name + " is " + show.State(v); v.Serves() == (goal == "ready") {
+		if state := "/" + v.Name + " is " + v.State(); v.Serves() == (goal == "ready") {
 			p.Done(state)
 			return nil
 		} else {

@@ -116,7 +116,7 @@ func (h *host) report(ctx context.Context, service string, own drain.Hold) error
 	case err != nil:
 		h.print("not in effect yet: %s; it applies when the daemon starts", err)
 	default:
-		h.print("in effect: %s", show.Service(st, service))
+		h.print("in effect: %s", st.State(service))
 	}
 	for _, o := range holds.Holds() {
 		if o != own && o.Covers(service) {

@@ -9,7 +9,6 @@ import (
 	_ "embed"
 	"html/template"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -34,6 +33,7 @@ type Page struct {
 func New() *Page {
 	return &Page{parsed: sync.OnceValue(func() *template.Template {
 		return template.Must(template.New("page").Funcs(template.FuncMap{
+			"tone":    tone,
 			"clock":   text.Clock,
 			"when":    text.When,
 			"since":   func(t, now time.Time) string { return text.Age(now.Sub(t)) },
@@ -66,20 +66,16 @@ func (p *Page) Write(w http.ResponseWriter, code int, s status.Status) error {
 // view is what the template shows.
 type view struct {
 	status.Status
-	Server   status.ServiceStatus // the master itself
-	Tone     string               // ok, warn, held, bad or unknown
-	Headline string
-	Meaning  string   // the headline, in a sentence
-	May      string   // whether the master may be restarted now; empty where the headline is enough
-	Because  []string // what is in the way
-	Nonce    string
-	Counted  time.Time // when the JRubies were counted
-	JRubies  plot
+	Server  status.ServiceStatus // the master itself
+	May     string               // whether the master may be restarted now; empty where the headline is enough
+	Because []string             // what is in the way
+	Nonce   string
+	Counted time.Time // when the JRubies were counted
+	JRubies plot
 }
 
 func (p *Page) view(s status.Status) *view {
 	v := &view{Status: s, Server: s.Services[0], Nonce: rand.Text()}
-	v.Tone, v.Headline, v.Meaning = conclusion(s)
 	may, obstacles := v.Server.MayRestart()
 	v.May, v.Because = may, balancer.Texts(obstacles, 5)
 	pool, counted := v.Server.Pool()
@@ -87,36 +83,20 @@ func (p *Page) view(s status.Status) *view {
 	return v
 }
 
-// conclusion describes the state of the master: a tone, a headline, a sentence.
-func conclusion(s status.Status) (tone, headline, meaning string) {
-	server := s.Services[0]
-	by := "Held by " + strings.Join(s.Holders(server), ", ") + ": "
-	switch {
-	case server.Mode == drain.Ready:
-	case server.Leaving != drain.Firm:
-		return "held", "Leaving: " + string(server.Mode),
-			by + "balancers that can do without it are told to send no new agents."
-	case server.Mode == drain.Drain:
-		return "held", "Out of service: drain",
-			by + "balancers are told to send no new agents; agent runs in progress finish."
-	default:
-		return "held", "Out of service: maint", by + "balancers are told to send no agents at all."
+// tone returns the colour of a service, as a class of the style sheet.
+func tone(s status.ServiceStatus) string {
+	if s.Mode != drain.Ready {
+		return "held"
 	}
-	if server.Serves() && len(s.Balancers) == 0 && len(s.Silent)+len(s.Refused.From) > 0 {
-		return "warn", "In service, but no balancer asks", "Whether agents reach it is not known: see the warnings."
-	}
-	switch server.Verdict.Health {
+	switch s.Verdict.Health {
 	case check.Healthy:
-		return "ok", "In service", "Balancers are told to send agents."
-	case check.Busy:
-		return "warn", "In service, busy", "Balancers are told to send agents; they are served slowly."
-	case check.Warming:
-		return "warn", "Out of service: warming", "It will serve agents soon; until then balancers are told to send none."
+		return "ok"
+	case check.Busy, check.Warming:
+		return "warn"
 	case check.Unhealthy:
-		return "bad", "Out of service: unhealthy", "Agents would fail; balancers are told to send none."
+		return "bad"
 	}
-	return "unknown", "Out of service: unknown",
-		"It is not known whether agents would be served; balancers are told to send none."
+	return "unknown"
 }
 
 // Expires returns the colour of a certificate or CRL.

@@ -58,24 +58,30 @@ func master(mode drain.Mode, h check.Health) status.Status {
 }
 
 func TestTitleSaysTheState(t *testing.T) {
+	stopped := check.Verdict{Health: check.Unhealthy, Reason: check.UnitStopped, Detail: "x.service is stopped"}
 	for _, tt := range []struct {
-		mode   drain.Mode
-		health check.Health
-		want   string
+		mode    drain.Mode
+		leaving drain.Leaving
+		verdict check.Verdict
+		want    string
 	}{
-		{drain.Ready, check.Healthy, "In service"},
-		{drain.Ready, check.Busy, "In service, busy"},
-		{drain.Ready, check.Warming, "Out of service: warming"},
-		{drain.Ready, check.Unknown, "Out of service: unknown"},
-		{drain.Ready, "", "Out of service: unknown"},
-		{drain.Drain, check.Healthy, "Out of service: drain"},
-		{drain.Maint, check.Unhealthy, "Out of service: maint"},
-		{"", check.Healthy, "Out of service: maint"},
+		{drain.Ready, drain.Firm, check.Verdict{Health: check.Healthy}, "in service"},
+		{drain.Ready, drain.Firm, check.Verdict{Health: check.Warming, Reason: check.JRubyWarming},
+			"OUT of service: warming: jruby-warming"},
+		{drain.Ready, drain.Firm, check.Verdict{Health: check.Unknown, Reason: check.OK}, "OUT of service: unknown"},
+		{drain.Ready, drain.Firm, stopped, "STOPPED: x.service is stopped"},
+		{drain.Drain, drain.LeavingInTurn, stopped, "leaving: held in drain"},
+		{drain.Maint, drain.Firm, stopped, "OUT of service: held in maint"},
 	} {
-		page := render(t, master(tt.mode, tt.health))
-		for _, want := range []string{"<title>" + tt.want + " · m1</title>", `<h1 id="headline">` + tt.want + "</h1>"} {
+		s := master(tt.mode, tt.verdict.Health)
+		s.Services[0].Leaving, s.Services[0].Verdict = tt.leaving, tt.verdict
+		page := render(t, s)
+		for _, want := range []string{
+			"<title>" + tt.want + "; no balancer asks · m1</title>",
+			`<h1 id="headline">` + tt.want + "; no balancer asks</h1>",
+		} {
 			if !strings.Contains(page, want) {
-				t.Errorf("%s, %s: no %s", tt.mode, tt.health, want)
+				t.Errorf("no %s", want)
 			}
 		}
 	}
@@ -105,11 +111,11 @@ func TestSectionsSayWhatIsTrue(t *testing.T) {
 		}, "headline", "It must stay in service: no other server"},
 		{"a busy moment", drain.Ready, check.Busy, func(_ *status.Status, v *status.ServiceStatus) {
 			v.ServingSince, v.Verdict.Since = now.Add(-3*time.Hour), now.Add(-27*time.Second)
-		}, "headline", "In service, busy For 3h , since"},
+		}, "headline", "in service; no balancer asks For 3h , since"},
 		{"a wrong allow", drain.Ready, check.Healthy, func(s *status.Status, _ *status.ServiceStatus) {
 			s.Refused.From = []status.Refusal{{Source: lb1, Count: 9, Since: now}}
 			s.Warn()
-		}, "headline", "In service, but no balancer asks Whether agents reach it is not known: see the warnings. " +
+		}, "headline", "in service; no balancer asks " +
 			"Drain it before a restart. Warning: 192.0.2.5 was refused since 2026-11-20 12:00:00, 9×: it is not in allow"},
 		{"holds", drain.Drain, check.Healthy, func(s *status.Status, _ *status.ServiceStatus) {
 			s.Holds = []drain.Hold{

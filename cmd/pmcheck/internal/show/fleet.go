@@ -48,7 +48,7 @@ func Fleet(w io.Writer, members []status.Member) {
 			id += " differs"
 		}
 		fmt.Fprintf(t, "%s\t%d\t%s ago\t%s\t%s\t%s\t%s\t%s\t%s\n", m.Host, s.Answer.Code,
-			text.Age(m.Status.Time.Sub(s.ServingSince)), s.Mode, Verdict(s.Verdict),
+			text.Age(m.Status.Time.Sub(s.ServingSince)), s.Mode, s.Verdict,
 			sendText(m.Status.Balancers), poolText(s), id, holdersText(m.Status.Holds))
 	}
 	t.Flush()

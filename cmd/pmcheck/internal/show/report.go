@@ -22,7 +22,7 @@ func Report(
 	status.Printable(&v)
 	status.Printable(&p)
 	status.Printable(&checks)
-	row(w, "verdict", Verdict(v))
+	row(w, "verdict", v.String())
 	row(w, "  detail", v.Detail)
 	row(w, "  hint", check.Hint(v.Reason))
 	row(w, "asked", p.URL)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
-	"github.com/pmcheck/pmcheck/drain"
 )
 
 // Status writes a status.
@@ -49,7 +47,7 @@ func Status(w io.Writer, st status.Status) {
 
 // service writes the rows of one service.
 func service(w io.Writer, s status.ServiceStatus, st status.Status) {
-	row(w, s.Name, Service(st, s.Name))
+	row(w, s.Name, st.State(s.Name))
 	row(w, "mode", string(s.Mode))
 	for _, h := range st.Holds {
 		if h.Covers(s.Name) {
@@ -72,38 +70,6 @@ func service(w io.Writer, s status.ServiceStatus, st status.Status) {
 	for _, line := range balancer.Texts(because, 5) {
 		row(w, "", line)
 	}
-}
-
-// Service returns the state of a service in a few words, and whether a balancer asks for it.
-func Service(st status.Status, name string) string {
-	s, _ := st.Service(name)
-	if slices.ContainsFunc(st.Balancers, func(b status.Balancer) bool { return b.Service == name && b.Counts() }) {
-		return State(s)
-	}
-	return State(s) + "; no balancer asks"
-}
-
-// State returns the state of a service in a few words.
-func State(s status.ServiceStatus) string {
-	switch {
-	case s.Serves():
-		return "in service"
-	case s.Mode != drain.Ready && s.Leaving != drain.Firm:
-		return "leaving: held in " + string(s.Mode)
-	case s.Mode != drain.Ready:
-		return "OUT of service: held in " + string(s.Mode)
-	case s.Verdict.Reason == check.UnitStopped || s.Verdict.Reason == check.UnitFailed:
-		return "STOPPED: " + s.Verdict.Detail
-	}
-	return "OUT of service: " + Verdict(s.Verdict)
-}
-
-// Verdict returns a verdict in a word or two.
-func Verdict(v check.Verdict) string {
-	if v.Reason == check.OK {
-		return string(v.Health)
-	}
-	return string(v.Health) + ": " + string(v.Reason)
 }
 
 // checkRows writes a check: state, value, threshold and age, and below it the fault and its hint, unless they are the

@@ -151,6 +151,30 @@ func (s Status) Serves() bool {
 	return server.Serves()
 }
 
+// State describes a service in a few words, and says whether a balancer asks for it.
+func (s Status) State(name string) string {
+	v, _ := s.Service(name)
+	if slices.ContainsFunc(s.Balancers, func(b Balancer) bool { return b.Service == name && b.Counts() }) {
+		return v.State()
+	}
+	return v.State() + "; no balancer asks"
+}
+
+// State describes a service in a few words.
+func (s ServiceStatus) State() string {
+	switch {
+	case s.Serves():
+		return "in service"
+	case s.Mode != drain.Ready && s.Leaving != drain.Firm:
+		return "leaving: held in " + string(s.Mode)
+	case s.Mode != drain.Ready:
+		return "OUT of service: held in " + string(s.Mode)
+	case s.Verdict.Reason == check.UnitStopped || s.Verdict.Reason == check.UnitFailed:
+		return "STOPPED: " + s.Verdict.Detail
+	}
+	return "OUT of service: " + s.Verdict.String()
+}
+
 // Serves reports whether a balancer without codes of its own is told to use the service.
 func (s ServiceStatus) Serves() bool { return s.Answer.Code == http.StatusOK }
 

@@ -50,14 +50,14 @@ func TestPageRefreshesInPlace(t *testing.T) {
 	site := lab.StartSite(t, lab.SiteOptions{YAML: pageYAML})
 	c.screen(320, "screen", "light")
 	c.visit("http://" + site.Listen + "/")
-	c.waitForTitle("In service · " + lab.StandInName)
+	c.waitForTitle("in service")
 	c.eval(`(() => {
 		document.querySelector('a[href="/metrics"]').focus();
 		scrollTo(0, 500);
 	})()`, nil)
 
 	hold(site, "looking into it")
-	c.waitForTitle("Out of service: drain")
+	c.waitForTitle("OUT of service: held in drain")
 	var place struct {
 		Focus  string
 		Scroll float64
@@ -76,7 +76,7 @@ func TestPageRefreshesInPlace(t *testing.T) {
 		t.Errorf(`the alert is %q, want "No news since ..."`, alert)
 	}
 	site.Start()
-	c.waitForTitle("Out of service: drain")
+	c.waitForTitle("OUT of service: held in drain")
 	if !c.hidden("lost") {
 		t.Error("the alert is still shown after pmcheck is back")
 	}
@@ -88,10 +88,10 @@ func TestPageWorksWithoutJavaScript(t *testing.T) {
 	site := lab.StartSite(t, lab.SiteOptions{YAML: pageYAML})
 	c.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)
 	c.visit("http://" + site.Listen + "/")
-	c.waitForTitle("In service")
+	c.waitForTitle("in service")
 	if !c.hidden("pause") {
 		t.Error("the pause button is shown, which does nothing without JavaScript")
 	}
 	hold(site, "")
-	c.waitForTitle("Out of service: drain")
+	c.waitForTitle("OUT of service: held in drain")
 }
