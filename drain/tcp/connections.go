@@ -37,7 +37,7 @@ type Connection struct {
 // out, unless host is a name other than localhost. Connections needs no privilege.
 // On systems other than Linux it returns an error wrapping [errors.ErrUnsupported].
 func Connections(address string) ([]Connection, error) {
-	host, port, err := split(address)
+	host, port, err := Split(address)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ const poll = 20 * time.Millisecond
 // stopped, or whose queue is full, does not. The error says why that is not known, for
 // example because nothing on this host listens there.
 func Accepts(ctx context.Context, address string) (bool, error) {
-	host, port, err := split(address)
+	host, port, err := Split(address)
 	if err != nil {
 		return false, err
 	}
@@ -111,12 +111,12 @@ func OwnAddresses() (own []netip.Addr) {
 
 // IsLocal reports whether the host in address, a host:port, is localhost or an address of this host.
 func IsLocal(address string) bool {
-	host, _, err := split(address)
+	host, _, err := Split(address)
 	return err == nil && slices.ContainsFunc(addresses(host), isLocal)
 }
 
-// split returns the parts of a host:port, which may have http:// before it.
-func split(address string) (host string, port uint16, err error) {
+// Split returns the parts of a host:port, which may have http:// before it.
+func Split(address string) (host string, port uint16, err error) {
 	host, text, err := net.SplitHostPort(strings.TrimPrefix(address, "http://"))
 	if err != nil {
 		return "", 0, err

@@ -89,18 +89,26 @@ func (c *Client) Return(ctx context.Context) (View, error) {
 // Look only reads.
 func (c *Client) Look(ctx context.Context) (View, error) { return c.view(ctx, "look($1, $2, $3)") }
 
-// view calls a function whose first arguments are the pool, the lapse and max_out.
-func (c *Client) view(ctx context.Context, call string, args ...string) (View, error) {
+// view calls a function whose first arguments are the pool, the lapse and max_out. The error wraps ErrUnreachable.
+func (c *Client) view(ctx context.Context, call string, args ...string) (v View, err error) {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	began := time.Now()
 	args = append([]string{c.settings.Pool, interval(c.settings.Lapse), string(c.maxOut)}, args...)
 	data, err := c.ask(ctx, "select pmcheck."+call, args)
-	if err != nil {
-		return View{}, err
+	if err == nil {
+		v, err = parseView(data)
 	}
-	v, err := parseView(data)
-	if err != nil {
-		return View{}, fmt.Errorf("%w: %w", ErrUnreachable, err)
+	if err == nil {
+		return v, nil
 	}
-	return v, nil
+	// A dial may end an instant before the context does.
+	late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
+	if late && time.Since(began) > Timeout*9/10 {
+		err = fmt.Errorf("no answer within %s", Timeout)
+	}
+	host, port, _, _ := c.settings.Target()
+	return View{}, &AskError{Address: net.JoinHostPort(host, port), Err: err}
 }
 
 func interval(d time.Duration) string {
@@ -109,25 +117,12 @@ func interval(d time.Duration) string {
 
 // ask runs one statement on a connection of its own and returns the only column of its only row.
 func (c *Client) ask(ctx context.Context, sql string, args []string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, Timeout)
-	defer cancel()
-	host, port, _, _ := c.settings.Target()
-	began := time.Now()
-	answer, err := c.exec(ctx, sql, args)
+	host, port, database, role := c.settings.Target()
+	settings, err := session(host, port, database, role)
 	if err != nil {
-		// A dial may end an instant before the context does.
-		late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
-		if late && time.Since(began) > Timeout*9/10 {
-			err = fmt.Errorf("no answer within %s", Timeout)
-		}
-		return nil, &AskError{Address: net.JoinHostPort(host, port), Err: err}
+		return nil, err
 	}
-	return answer, nil
-}
-
-func (c *Client) exec(ctx context.Context, sql string, args []string) ([]byte, error) {
-	settings, err := c.connection()
-	if err != nil {
+	if settings.TLSConfig, err = c.credentials.TLS(host); err != nil {
 		return nil, err
 	}
 	conn, err := pgconn.ConnectConfig(ctx, settings)
@@ -155,35 +150,19 @@ const neutral = "host=%s port=%s user=%s dbname=%s password='' passfile=/dev/nul
 	"sslmode=disable sslcertmode=allow sslnegotiation=postgres sslrootcert='' connect_timeout=0 " +
 	"target_session_attrs=any require_auth='' channel_binding=disable min_protocol_version=3.0 max_protocol_version=3.0"
 
-// parse returns settings that no variable and no file has a part in, but for
-// RuntimeParams. Neutral cannot override PGSERVICE, whose file is always read.
-func parse(host, port, database, role string) (*pgconn.Config, error) {
+// session returns settings that no variable and no file has a part in, and none of the server's defaults. Neutral
+// cannot override PGSERVICE, whose file is always read. A claim must see what was committed while it waited for its
+// lock: with a snapshot from before, both of two claims would find the pool free.
+func session(host, port, database, role string) (*pgconn.Config, error) {
 	_ = os.Unsetenv("PGSERVICE")
-	return pgconn.ParseConfig(fmt.Sprintf(neutral, host, port, role, database))
-}
-
-// connection returns how to connect.
-func (c *Client) connection() (*pgconn.Config, error) {
-	host, port, database, role := c.settings.Target()
-	tls, err := c.credentials.TLS(host)
+	settings, err := pgconn.ParseConfig(fmt.Sprintf(neutral, host, port, role, database))
 	if err != nil {
 		return nil, err
 	}
-	settings, err := parse(host, port, database, role)
-	if err != nil {
-		return nil, err
-	}
-	settings.TLSConfig, settings.RuntimeParams = tls, parameters()
-	return settings, nil
-}
-
-// parameters returns those of a session, whatever the server's defaults are. A claim must see
-// what was committed while it waited for its lock: with a snapshot from before, both of two
-// claims would find the pool free.
-func parameters() map[string]string {
-	return map[string]string{
+	settings.RuntimeParams = map[string]string{
 		"application_name":              "pmcheck",
 		"statement_timeout":             strconv.FormatInt(Timeout.Milliseconds(), 10),
 		"default_transaction_isolation": "read committed",
 	}
+	return settings, nil
 }

@@ -20,10 +20,8 @@ func (e *AskError) Error() string {
 	cause := e.Err.Error()
 	if said, is := errors.AsType[*pgconn.PgError](e.Err); is {
 		cause = said.Message // without it, pgconn repeats host, user and database
-	} else if inner := errors.Unwrap(e.Err); inner != nil {
-		if _, is := errors.AsType[*pgconn.ConnectError](e.Err); is {
-			cause = inner.Error()
-		}
+	} else if failed, is := errors.AsType[*pgconn.ConnectError](e.Err); is {
+		cause = errors.Unwrap(failed).Error()
 	}
 	return text.Printable(fmt.Sprintf("%v: %s: %s", ErrUnreachable, e.Address, cause), maxReason)
 }

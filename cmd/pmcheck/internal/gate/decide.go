@@ -13,19 +13,13 @@ import (
 // that no longer counts: the directory may be on a file server that hangs.
 const holdsTime = 15 * time.Second
 
-// Decision is whether new connections are refused, and why.
-type Decision struct {
-	Closed bool
-	Reason string
-}
-
-// Decide closes the gate while a hold that could be read asks for drain or maint of the
-// master itself, and no balancer sends agents to it any more. Decide calls sends only in that case; it
-// returns the balancers that do send, as far as that is known, in a sentence. Any doubt about the holds
+// Decide returns whether new connections are refused, and why: they are while a hold that could be read asks for
+// drain or maint of the master itself, and no balancer sends agents to it any more. Decide calls sends only in that
+// case; it returns the balancers that do send, as far as that is known, in a sentence. Any doubt about the holds
 // leaves the gate open: agents that reach a held master are better off than agents that reach none.
-func Decide(holds drain.Snapshot, sends func() string, now time.Time) Decision {
+func Decide(holds drain.Snapshot, sends func() string, now time.Time) (closed bool, reason string) {
 	if now.Sub(holds.Taken()) > holdsTime {
-		return Decision{false, "the directories of holds do not answer"}
+		return false, "the directories of holds do not answer"
 	}
 	var by []string
 	mode, unreadable := drain.Ready, ""
@@ -43,11 +37,11 @@ func Decide(holds drain.Snapshot, sends func() string, now time.Time) Decision {
 	switch {
 	case len(by) > 0:
 		if still := sends(); still != "" {
-			return Decision{false, held + ", but " + still}
+			return false, held + ", but " + still
 		}
-		return Decision{true, held}
+		return true, held
 	case unreadable != "":
-		return Decision{false, fmt.Sprintf("the hold of %s cannot be read", unreadable)}
+		return false, fmt.Sprintf("the hold of %s cannot be read", unreadable)
 	}
-	return Decision{false, "not held"}
+	return false, "not held"
 }

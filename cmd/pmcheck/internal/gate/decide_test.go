@@ -56,9 +56,9 @@ func TestDecide(t *testing.T) {
 				must(t, os.WriteFile(filepath.Join(store.Persistent, name+".json"), []byte(content), 0o644))
 			}
 			holds := store.Read()
-			got := gate.Decide(holds, func() string { return tt.sends }, holds.Taken().Add(tt.age))
-			if want := (gate.Decision{Closed: tt.closed, Reason: tt.reason}); got != want {
-				t.Errorf("%+v, want %+v", got, want)
+			closed, reason := gate.Decide(holds, func() string { return tt.sends }, holds.Taken().Add(tt.age))
+			if closed != tt.closed || reason != tt.reason {
+				t.Errorf("closed %v: %s; want %v: %s", closed, reason, tt.closed, tt.reason)
 			}
 		})
 	}

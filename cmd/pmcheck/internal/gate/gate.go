@@ -11,10 +11,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
-	"net"
 	"net/netip"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -44,7 +41,6 @@ type Gate struct {
 
 	table  *table
 	status status.GateStatus
-	shown  string // the last status line
 }
 
 // Open removes the table of a gate that has ended without doing so.
@@ -58,11 +54,7 @@ func Open() error {
 
 // Run closes and opens the gate as the holds ask until ctx ends, and leaves it open.
 func (g *Gate) Run(ctx context.Context) (err error) {
-	_, port, err := net.SplitHostPort(strings.TrimPrefix(g.Settings.Probe.Address, "http://"))
-	if err != nil {
-		return err
-	}
-	number, err := strconv.ParseUint(port, 10, 16)
+	_, port, err := tcp.Split(g.Settings.Probe.Address)
 	if err != nil {
 		return err
 	}
@@ -73,7 +65,7 @@ func (g *Gate) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, g.table.open()) }()
-	g.status = status.GateStatus{Port: uint16(number), Since: time.Now()}
+	g.status = status.GateStatus{Port: port, Since: time.Now()}
 	group, ctx := errgroup.WithContext(ctx)
 	watcher := g.Settings.Store().Watch()
 	group.Go(func() error { watcher.Run(ctx); return nil })
@@ -85,9 +77,9 @@ func (g *Gate) Run(ctx context.Context) (err error) {
 func (g *Gate) follow(ctx context.Context, watcher *drain.Watcher) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
-	for ready := false; ; ready = true {
+	for tell := systemd.Ready; ; tell = systemd.Status {
 		g.update(ctx, watcher.Current())
-		g.notify(ready)
+		_, _ = tell(line(g.status)), systemd.Ping() // if one fails, systemd ends the gate, and says so
 		select {
 		case <-ctx.Done():
 			return
@@ -102,9 +94,10 @@ func (g *Gate) follow(ctx context.Context, watcher *drain.Watcher) {
 func (g *Gate) update(ctx context.Context, holds drain.Snapshot) {
 	now := time.Now()
 	leaving := holds.Leaving(monitor.Server, now) != drain.Firm
-	before, d := g.status, Decide(holds, func() string { return g.sends(ctx, leaving) }, now)
-	g.status.Looked, g.status.Reason = now, d.Reason
-	err := g.set(d.Closed)
+	before := g.status
+	closed, reason := Decide(holds, func() string { return g.sends(ctx, leaving) }, now)
+	g.status.Looked, g.status.Reason = now, reason
+	err := g.set(closed)
 	g.status.Error = ""
 	if err != nil {
 		g.status.Error = err.Error()
@@ -153,28 +146,17 @@ func (g *Gate) log(before status.GateStatus) {
 	if s.Error != "" && s.Error != before.Error {
 		g.Log.Error("cannot close or open the gate", "error", s.Error)
 	}
-	if s.Closed != before.Closed || s.Reason != before.Reason {
-		g.Log.Info("gate "+state(s.Closed), "port", s.Port, "reason", s.Reason, "refused", before.Refused)
+	if line(s) != line(before) {
+		g.Log.Info("gate "+line(s), "port", s.Port, "refused", before.Refused)
 	}
 }
 
-func state(closed bool) string {
-	if closed {
-		return "closed"
+// line describes the gate.
+func line(s status.GateStatus) string {
+	if s.Closed {
+		return "closed: " + s.Reason
 	}
-	return "open"
-}
-
-// notify tells systemd the state, and pings its watchdog.
-func (g *Gate) notify(ready bool) {
-	line, tell := state(g.status.Closed)+": "+g.status.Reason, systemd.Status
-	if !ready {
-		tell = systemd.Ready
-	}
-	if err := errors.Join(tell(line), systemd.Ping()); err != nil && line != g.shown {
-		g.Log.Warn("cannot notify systemd", "error", err)
-	}
-	g.shown = line
+	return "open: " + s.Reason
 }
 
 // sends returns which balancer still sends agents to this master, by its own view. Without a daemon none
