@@ -70,7 +70,6 @@ type diskCheck struct {
 // one file system the first decides, and Paths come first.
 func (d *diskCheck) check(ctx context.Context) Finding {
 	found := newFinding(CheckDisk)
-	found.Threshold = fmt.Sprintf("%d%%, %d MiB", d.WarnPercent, d.EjectMiB)
 	var values, unknown []string
 	seen := map[uint64]bool{}
 	for i, v := range d.look(ctx, slices.Concat(d.Paths, d.Others)) {
@@ -134,11 +133,11 @@ func (d *diskCheck) judge(v volume, written bool) Finding {
 	}
 	switch {
 	case full != "" && written:
-		return finding(StateBad, Unhealthy, DiskFull, "", "%s: %s: agents are answered with status 500", v.path, full)
+		return finding(StateBad, Unhealthy, DiskFull, "%s: %s: agents are answered with status 500", v.path, full)
 	case full != "":
-		return finding(StateWarn, "", DiskFull, "", "%s: %s", v.path, full)
+		return finding(StateWarn, "", DiskFull, "%s: %s", v.path, full)
 	case percent(v.free, v.size) < d.WarnPercent || v.inodes > 0 && percent(v.freeInodes, v.inodes) < d.WarnPercent:
-		return finding(StateWarn, "", DiskLow, "", "%s: %s", v.path, v)
+		return finding(StateWarn, "", DiskLow, "%s: %s", v.path, v)
 	}
 	return Finding{State: StateOK}
 }

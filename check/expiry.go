@@ -73,7 +73,6 @@ func (s *ExpirySettings) judge(r Result, now time.Time) Finding {
 		all = late
 	}
 	first := slices.MinFunc(all, func(a, b dated) int { return a.at.Compare(b.at) })
-	f.Threshold = text.Duration(first.margin(s.Warn))
 	left, end := first.at.Sub(now), first.at.UTC().Format(time.RFC3339)
 	f.Value = fmt.Sprintf("%s, in %s: %s", end, text.Age(left), first.what)
 	switch {

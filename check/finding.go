@@ -38,14 +38,13 @@ type Finding struct {
 	State    State    `json:"state"`
 	// Health is the health that the finding gives the verdict if the severity is
 	// eject; empty means that the finding does not change the verdict.
-	Health    Health        `json:"health,omitempty"`
-	Reason    Reason        `json:"reason"`
-	Value     string        `json:"value,omitempty"`     // what was found, for a reader
-	Threshold string        `json:"threshold,omitempty"` // what it is compared with, for a reader
-	Detail    string        `json:"detail,omitempty"`    // what is wrong, in words; empty when nothing is
-	Checked   time.Time     `json:"checked,omitzero"`    // when the finding was made
-	Pool      *Pool         `json:"pool,omitempty"`      // of the check jruby
-	Code      []Environment `json:"code,omitempty"`      // the environments, of the check code
+	Health  Health        `json:"health,omitempty"`
+	Reason  Reason        `json:"reason"`
+	Value   string        `json:"value,omitempty"`  // what was found, for a reader
+	Detail  string        `json:"detail,omitempty"` // what is wrong, in words; empty when nothing is
+	Checked time.Time     `json:"checked,omitzero"` // when the finding was made
+	Pool    *Pool         `json:"pool,omitempty"`   // of the check jruby
+	Code    []Environment `json:"code,omitempty"`   // the environments, of the check code
 	// Absent says that this master has nothing that the check could look at, such as
 	// a JRuby pool or code that r10k has deployed. Such a finding is not shown.
 	Absent bool `json:"-"`
@@ -70,8 +69,8 @@ func (f Finding) absent(why string) Finding {
 }
 
 // finding returns a Finding that reports a problem.
-func finding(s State, h Health, r Reason, threshold, detail string, args ...any) Finding {
-	return Finding{State: s, Health: h, Reason: r, Threshold: threshold, Detail: fmt.Sprintf(detail, args...)}
+func finding(s State, h Health, r Reason, detail string, args ...any) Finding {
+	return Finding{State: s, Health: h, Reason: r, Detail: fmt.Sprintf(detail, args...)}
 }
 
 // Fold combines the verdict on the probes with the findings of the other checks. It

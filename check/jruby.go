@@ -126,32 +126,32 @@ func (c *poolCheck) judge(p *Pool, now time.Time) Finding {
 	if c.started && !c.empty.IsZero() {
 		without = now.Sub(c.empty)
 	}
-	locked, stuckAfter := p.Locked(now), text.Duration(c.StuckAfter)
+	locked := p.Locked(now)
 	switch {
 	case p.Stuck() >= c.StuckAfter:
-		return finding(StateBad, Unhealthy, JRubyStuck, stuckAfter,
+		return finding(StateBad, Unhealthy, JRubyStuck,
 			"%d requests wait and no JRuby came back for %s; the oldest loan is %s",
 			len(p.Waiting), text.Age(p.Stuck()), oldest(p.Borrowed))
 	case without >= c.StuckAfter:
-		return finding(StateBad, Unhealthy, JRubyStuck, stuckAfter,
+		return finding(StateBad, Unhealthy, JRubyStuck,
 			"no JRuby has been ready for %s, and %d requests wait", text.Age(without), len(p.Waiting))
 	case locked >= c.StuckAfter:
-		return finding(StateBad, Unhealthy, JRubyLocked, stuckAfter,
+		return finding(StateBad, Unhealthy, JRubyLocked,
 			"the pool has been locked (%s) for %s: no request is served", p.Lock, text.Age(locked))
 	case !c.started: // even if the pool is locked: when that ends, the others are still missing
-		return finding(StateBad, Warming, JRubyWarming, fmt.Sprint(p.Size),
+		return finding(StateBad, Warming, JRubyWarming,
 			"%d of %d JRubies are ready", p.Ready(), p.Size)
 	case p.held():
-		return finding(StateWarn, Busy, JRubyLocked, stuckAfter,
+		return finding(StateWarn, Busy, JRubyLocked,
 			"the pool has been locked (%s) for %s", p.Lock, text.Age(locked))
 	case !c.since.IsZero():
-		return finding(StateWarn, Busy, JRubyWarming, fmt.Sprint(p.Size),
+		return finding(StateWarn, Busy, JRubyWarming,
 			"%d of %d JRubies are ready, %s after a start or a flush", p.Ready(), p.Size, text.Age(now.Sub(c.since)))
 	case p.Saturated():
-		return finding(StateWarn, Busy, JRubyBusy, "",
+		return finding(StateWarn, Busy, JRubyBusy,
 			"%d requests wait for a JRuby, the oldest is %s", len(p.Waiting), oldest(p.Waiting))
 	case c.last != nil && (p.Timeouts > c.last.Timeouts || p.LimitHits > c.last.LimitHits):
-		return finding(StateWarn, Busy, JRubyBusy, "",
+		return finding(StateWarn, Busy, JRubyBusy,
 			"%d requests gave up waiting for a JRuby, %d were turned away at max-queued-requests",
 			max(0, p.Timeouts-c.last.Timeouts), max(0, p.LimitHits-c.last.LimitHits))
 	}

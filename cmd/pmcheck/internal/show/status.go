@@ -72,8 +72,8 @@ func service(w io.Writer, s status.ServiceStatus, st status.Status) {
 	}
 }
 
-// checkRows writes a check: state, value, threshold and age, and below it the fault and its hint, unless they are the
-// verdict's. What is not known any more is not shown.
+// checkRows writes a check: state, value and age, and below it the fault and its hint, unless they are the verdict's.
+// What is not known any more is not shown.
 func checkRows(w io.Writer, c status.CheckStatus, v check.Verdict, now time.Time) {
 	line := c.Check + " " + string(c.State)
 	if c.Value != "" {
@@ -81,9 +81,6 @@ func checkRows(w io.Writer, c status.CheckStatus, v check.Verdict, now time.Time
 	}
 	if c.Value != "" && c.State == check.StateNone {
 		return
-	}
-	if c.Threshold != "" {
-		line += ", threshold " + c.Threshold
 	}
 	row(w, "check", line+", "+text.Age(now.Sub(c.Checked))+" ago")
 	if c.Reason == v.Reason {

@@ -37,13 +37,12 @@ func TestStatusWrapsAtWords(t *testing.T) {
 			Checks: []status.CheckStatus{
 				{Finding: check.Finding{Check: "jruby", State: check.StateNone, Value: "3 of 3 free", Checked: now}},
 				{Finding: check.Finding{
-					Check:     "disk",
-					State:     check.StateWarn,
-					Reason:    check.DiskLow,
-					Value:     "/opt/puppetlabs/server/data 3% (300 MiB) free, 4% of the inodes",
-					Threshold: "10%, 64 MiB",
-					Detail:    "little is left",
-					Checked:   now,
+					Check:   "disk",
+					State:   check.StateWarn,
+					Reason:  check.DiskLow,
+					Value:   "/opt/puppetlabs/server/data 3% (300 MiB) free, 4% of the inodes",
+					Detail:  "little is left",
+					Checked: now,
 				}, Hint: "make room"},
 			},
 		}},
@@ -69,7 +68,7 @@ verdict    unhealthy: unit-stopped since 0s ago (CLOCK)
   detail   x.service is stopped
   hint     systemctl start puppetserver
 check      disk warn, /opt/puppetlabs/server/data 3% (300 MiB) free, 4% of the
-           inodes, threshold 10%, 64 MiB, 0s ago
+           inodes, 0s ago
   detail   disk-low: little is left
   hint     make room
 
