@@ -49,7 +49,7 @@ type Host struct {
 
 // Scheduled is a check that runs repeatedly.
 type Scheduled struct {
-	// Check runs the check once. It must not be called again before it has returned.
+	// Check runs the check once; a zero Finding is none. It must not be called again before it has returned.
 	Check func(context.Context) Finding
 	// Interval is the pause between two runs, Timeout the longest that one may take.
 	Interval, Timeout time.Duration

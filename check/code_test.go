@@ -78,8 +78,8 @@ func TestCodeIsIdentified(t *testing.T) {
 
 func TestCodeIsBounded(t *testing.T) {
 	dir := t.TempDir()
-	if got := newCode(dir).Check(t.Context()); !got.Absent {
-		t.Errorf("%+v without an environment, want absent", got)
+	if got := newCode(dir).Check(t.Context()); got.Check != "" {
+		t.Errorf("%+v without an environment, want none", got)
 	}
 	for i := range 1001 {
 		if err := os.Mkdir(filepath.Join(dir, fmt.Sprint("feature_", i)), 0o755); err != nil {
@@ -89,7 +89,7 @@ func TestCodeIsBounded(t *testing.T) {
 	if got := newCode(dir).Check(t.Context()); len(got.Code) != 1000 {
 		t.Errorf("%d environments, want 1000", len(got.Code))
 	}
-	if got := newCode(dir + "/missing").Check(t.Context()); got.State != check.StateNone || got.Absent {
+	if got := newCode(dir + "/missing").Check(t.Context()); got.State != check.StateNone {
 		t.Errorf("%+v without the directory, want unknown", got)
 	}
 }

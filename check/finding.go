@@ -45,9 +45,6 @@ type Finding struct {
 	Checked time.Time     `json:"checked,omitzero"` // when the finding was made
 	Pool    *Pool         `json:"pool,omitempty"`   // of the check jruby
 	Code    []Environment `json:"code,omitempty"`   // the environments, of the check code
-	// Absent says that this master has nothing that the check could look at, such as
-	// a JRuby pool or code that r10k has deployed. Such a finding is not shown.
-	Absent bool `json:"-"`
 }
 
 // newFinding returns the finding of a check that is made now and finds nothing wrong.
@@ -58,13 +55,6 @@ func newFinding(name string) Finding {
 // unknown returns f as the finding of a check that could not find out, and why.
 func (f Finding) unknown(why string) Finding {
 	f.State, f.Health, f.Reason, f.Detail = StateNone, "", NotKnown, why
-	return f
-}
-
-// absent returns f as the finding of a check that has nothing to look at, and why.
-func (f Finding) absent(why string) Finding {
-	f = f.unknown(why)
-	f.Absent = true
 	return f
 }
 

@@ -66,20 +66,18 @@ type poolCheck struct {
 // the master is silent, what was last found holds. A definite fault may be the end of the
 // server: a reload (SIGHUP) also closes the port and starts all instances again.
 func (c *poolCheck) observe(r Result, now time.Time) Finding {
-	f := Finding{Check: CheckJRuby, Checked: r.Asked}
+	f, unreadable := Finding{Check: CheckJRuby, Checked: r.Asked}, faultOf(r.PoolErr)
 	switch {
 	case r.Fault != nil && r.Fault.Reason == puppetclient.Timeout:
 		return c.found
-	case r.Fault != nil && c.found.Check == "":
-		return f.absent("the master has not answered yet")
+	case c.found.Check == "" && (r.Fault != nil || unreadable != nil && unreadable.Reason == NoStatusAPI):
+		return Finding{} // it has not answered yet, or is a Ruby master
 	case r.Fault != nil:
 		stale := c.found.unknown("as it was before the master stopped answering") // the old values are still shown
 		*c = poolCheck{JRubySettings: c.JRubySettings, found: stale}
 		return c.found
 	case r.Pool == nil:
 		c.found = f.unknown(fmt.Sprint(r.PoolErr))
-		fault := faultOf(r.PoolErr)
-		c.found.Absent = fault != nil && fault.Reason == NoStatusAPI // a Ruby master, or an old one
 		return c.found
 	}
 	if c.last == nil {

@@ -160,7 +160,8 @@ func TestPoolFollowsTheResults(t *testing.T) {
 		state   State
 		health  Health
 	}{
-		{"never answered", []Result{refused}, StateNone, ""},
+		{"never answered", []Result{refused}, "", ""},
+		{"a Ruby master", []Result{{Asked: now, PoolErr: &Fault{Reason: NoStatusAPI}}}, "", ""},
 		{"one of three is missing, of unknown age", []Result{answered(pool(3, 2, nil, nil))}, StateBad, Warming},
 		{"in a young server", []Result{answered(young)}, StateBad, Warming},
 		{"in an old server", []Result{answered(old)}, StateWarn, Busy},

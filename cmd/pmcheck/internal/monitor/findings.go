@@ -101,7 +101,7 @@ func expires(s *check.Scheduled, found check.Finding) time.Time {
 func (f *findings) list(now time.Time) (list []check.Finding) {
 	for _, c := range f.checks {
 		found, known := f.latest[c.Name]
-		if !known || found.Absent {
+		if !known {
 			continue
 		}
 		if !f.fresh(found, now) {

@@ -59,7 +59,6 @@ func TestFindingsOfACheckThatNoLongerRunsAreForgotten(t *testing.T) {
 	f, now := configured(check.CheckPuppetDB, check.CheckDisk), time.Now()
 	f.take(check.Finding{Check: check.CheckPuppetDB, State: check.StateOK, Checked: now}, now)
 	f.take(check.Finding{Check: check.CheckDisk, State: check.StateOK, Checked: now}, now)
-	f.take(check.Finding{Check: check.CheckCode, State: check.StateNone, Absent: true, Checked: now}, now)
 	f.configure(f.checks, configured(check.CheckDisk).scheduled)
 	if list := f.list(now); len(list) != 1 || list[0].Check != check.CheckDisk {
 		t.Errorf("findings %+v, want that of the disk only", list)
