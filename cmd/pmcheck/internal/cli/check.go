@@ -40,13 +40,13 @@ func runCheck(c *cli.Context) error {
 		return err
 	}
 	verdict, result, findings := monitor.Once(c.Context, loaded.Config)
-	if err := show.Report(c.App.Writer, verdict, loaded.Config.Probe.Address, result, findings, time.Now()); err != nil {
-		return err
+	err = output(c, nil, func(w io.Writer) {
+		show.Report(w, verdict, loaded.Config.Probe.Address, result, findings, time.Now())
+	})
+	if err == nil && !verdict.Health.Serves() {
+		err = statusOnly(exitFailure)
 	}
-	if !verdict.Health.Serves() {
-		return statusOnly(exitFailure)
-	}
-	return nil
+	return err
 }
 
 // becomeDaemon makes root the user of the daemon, if that is this host's: root reads files that the daemon

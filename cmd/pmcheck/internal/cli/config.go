@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"bufio"
+	"io"
 
 	"github.com/urfave/cli/v2"
 
@@ -33,7 +33,5 @@ func showConfig(c *cli.Context) error {
 	if err != nil || c.Bool("quiet") {
 		return err
 	}
-	w := bufio.NewWriter(c.App.Writer) // keeps the first error
-	show.Settings(w, loaded)
-	return w.Flush()
+	return output(c, nil, func(w io.Writer) { show.Settings(w, loaded) })
 }

@@ -92,9 +92,9 @@ func portHint(listen string) string {
 	return "something else listens on " + listen + ": systemd for pmcheck, or the old xinetd check? ss -ltnp shows which; "
 }
 
-// output prints v as JSON with --json, and calls write without it.
+// output prints v as JSON with --json, and calls write without it. It returns the first error of the output.
 func output(c *cli.Context, v any, write func(io.Writer)) error {
-	w := bufio.NewWriter(c.App.Writer) // keeps the first error
+	w := bufio.NewWriter(c.App.Writer)
 	if !c.Bool("json") {
 		write(w)
 	} else {

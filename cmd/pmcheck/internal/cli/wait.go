@@ -39,6 +39,8 @@ func wait(c *cli.Context) error {
 	p := h.progress
 	for {
 		st, err := h.Next(ctx)
+		v, unknown := st.ServiceOrError(cmp.Or(c.String("service"), monitor.Server))
+		state := "/" + v.Name + " is " + v.State()
 		switch {
 		case c.Context.Err() != nil:
 			return c.Context.Err() // interrupted
@@ -46,16 +48,12 @@ func wait(c *cli.Context) error {
 			return &exitError{exitTimeout, fmt.Errorf("not %s within %s: %s", goal, limit, cmp.Or(p.Last, "no answer")), ""}
 		case err != nil:
 			p.Say(err.Error()) // the daemon may come back
-			continue
-		}
-		v, err := st.ServiceOrError(cmp.Or(c.String("service"), monitor.Server))
-		if err != nil {
-			return err
-		}
-		if state := "/" + v.Name + " is " + v.State(); v.Serves() == (goal == "ready") {
+		case unknown != nil:
+			return unknown
+		case v.Serves() == (goal == "ready"):
 			p.Done(state)
 			return nil
-		} else {
+		default:
 			p.Say(state)
 		}
 	}

@@ -1,7 +1,6 @@
 package show
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"time"
@@ -15,9 +14,8 @@ import (
 // Report writes what "pmcheck check" found: the verdict, what was asked at address, what came back, over which
 // connection, and the other checks. Text from the master, including its certificate, is made printable.
 func Report(
-	out io.Writer, v check.Verdict, address string, result check.Result, findings []check.Finding, now time.Time,
-) error {
-	w := bufio.NewWriter(out) // keeps the first error
+	w io.Writer, v check.Verdict, address string, result check.Result, findings []check.Finding, now time.Time,
+) {
 	p, checks := status.NewProbeStatus(address, result), status.NewCheckStatuses(findings)
 	status.Printable(&v)
 	status.Printable(&p)
@@ -42,7 +40,6 @@ func Report(
 	if result.Warning != nil {
 		row(w, "warning", text.Printable("not all files are in use: "+result.Warning.Error(), maxLine))
 	}
-	return w.Flush()
 }
 
 // Settings writes the settings in effect with their origins.
