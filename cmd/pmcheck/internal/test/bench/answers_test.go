@@ -9,87 +9,120 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
+// flood stands for the rate of 16 clients that send a request as soon as the one before is answered.
+const flood = 0
+
 // rates returns the numbers of questions per second. The ancestor can answer about 60.
-func rates() []int { return []int{1, 10, 100, 1000} }
+func rates() []int { return []int{1, 10, 100, 1000, flood} }
 
 // A contender is a program that balancers ask.
 type contender struct {
+	name    string
 	address string
 	window  time.Duration        // for which it is asked at each rate
 	cpu     func() time.Duration // used so far, without the master's
-	costs   map[int][]float64    // CPU seconds per question, with the master's, by rate, one for each round
+	runs    map[int][]run        // by rate, one for each round
+}
+
+// A run is what came of one window.
+type run struct {
+	rate float64 // requests per second
+	cost float64 // CPU seconds per request, of the contender and what the master is charged with
 }
 
 // ask has balancers ask at one rate after the other.
 func (c *contender) ask(b *testing.B, rates ...int) {
 	b.Helper()
 	for _, rate := range rates {
-		before := c.cpu()
-		questions, failures := askSteadily(c.address, rate, c.window)
-		if failures > 0 {
-			b.Fatalf("%s: %d of %d requests failed", c.address, failures, questions)
+		before, began := c.cpu(), time.Now()
+		asked := c.askConstantly
+		if rate != flood {
+			asked = func() (int64, int64) { return c.askSteadily(rate) }
 		}
-		c.costs[rate] = append(c.costs[rate], (c.cpu()-before).Seconds()/float64(questions))
+		good, bad := asked()
+		if bad > 0 || good == 0 {
+			b.Fatalf("%s: %d of %d requests failed", c.name, bad, good+bad)
+		}
+		c.runs[rate] = append(c.runs[rate], run{
+			rate: float64(good) / time.Since(began).Seconds(),
+			cost: (c.cpu() - before).Seconds() / float64(good),
+		})
 	}
 }
 
-// charge adds the master's CPU seconds per second to the latest cost at each rate.
+// charge adds the master's CPU seconds per second to the latest run at each rate.
 func (c *contender) charge(perSecond float64, rates ...int) {
 	for _, rate := range rates {
-		c.costs[rate][len(c.costs[rate])-1] += perSecond / float64(rate)
+		last := &c.runs[rate][len(c.runs[rate])-1]
+		last.cost += perSecond / last.rate
 	}
 }
 
 // cost returns the median at a rate, in milliseconds.
-func (c *contender) cost(rate int) float64 { return 1e3 * median(c.costs[rate]) }
+func (c *contender) cost(rate int) float64 {
+	var list []float64
+	for _, r := range c.runs[rate] {
+		list = append(list, r.cost*1e3)
+	}
+	return median(list)
+}
 
 // answers measures the CPU time of answers to balancers that ask at their own pace. For each request, the ancestor
 // starts three processes and the master makes a TLS handshake. pmcheck spends CPU time on its probes, however many
 // balancers ask, and hardly any on a request.
 func answers(b *testing.B, site *lab.Site, xinetd *lab.Ancestor) (table string) {
 	b.Helper()
-	enter := func(address string, window time.Duration, cpu func() time.Duration) *contender {
-		return &contender{address: address, window: window, cpu: cpu, costs: map[int][]float64{}}
+	enter := func(name, address string, window time.Duration, cpu func() time.Duration) *contender {
+		return &contender{name: name, address: address, window: window, cpu: cpu, runs: map[int][]run{}}
 	}
-	address, pid := startBare(b)
-	pmcheck := enter(site.Listen, 15*time.Second, func() time.Duration { return cpuTime(b, site.Pid()) })
-	ancestor := enter(xinetd.Address(), 6*time.Second, func() time.Duration { return lab.CPUTime(b, xinetd.Pid()) })
-	bare := enter(address, 6*time.Second, func() time.Duration { return cpuTime(b, pid) })
-	// The JVM compiles the code that answers pmcheck and the ancestor before the first round.
-	site.Configure("probe: {interval: 100ms, timeout: 99ms}\n")
-	startDaemon(b, site)
-	askSteadily(ancestor.address, 50, 20*time.Second)
-	site.Stop(syscall.SIGTERM)
-	site.Configure("")
+	bareAddress, bare := startBare(b)
+	returnAddress, haproxy := startReturn(b)
+	const short = 6 * time.Second
+	pmcheck := enter("pmcheck", site.Listen, 15*time.Second, func() time.Duration { return cpuTime(b, site.Pid()) })
+	ancestor := enter("ancestor", xinetd.Address(), short, func() time.Duration { return lab.CPUTime(b, xinetd.Pid()) })
+	others := []*contender{
+		enter("bare net/http", bareAddress, short, func() time.Duration { return cpuTime(b, bare) }),
+		enter("HAProxy's own `return`", returnAddress, short, func() time.Duration { return cpuTime(b, haproxy) }),
+	}
+	for _, c := range others {
+		lab.WaitFor(b, 30*time.Second, 10*time.Millisecond, func() error { return question(c.address) })
+	}
+	warmUp(b, site, ancestor)
 	master := site.Server.Pid()
 	for range rounds {
-		quiet := perSecond(b, master, func() { bare.ask(b, rates()...) }) // nothing asks the master meanwhile
+		quiet := perSecond(b, master, func() { // nothing asks the master while the others are measured
+			for _, c := range others {
+				c.ask(b, rates()...)
+			}
+		})
 		for _, rate := range rates()[:2] {
 			ancestor.charge(perSecond(b, master, func() { ancestor.ask(b, rate) })-quiet, rate)
 		}
 		startDaemon(b, site)
 		time.Sleep(35 * time.Second) // until it does what it does for hours
 		pmcheck.charge(perSecond(b, master, func() { pmcheck.ask(b, rates()...) })-quiet, rates()...)
-		site.Stop(syscall.SIGTERM)
+		stopDaemon(site)
 	}
-	table = "| Questions per second | pmcheck (of the ancestor) | ancestor | bare net/http |\n" +
-		"| ---: | ---: | ---: | ---: |\n"
-	for _, rate := range rates() {
-		own, old := pmcheck.cost(rate), ""
-		if len(ancestor.costs[rate]) > 0 {
-			old = fmt.Sprintf("%.1f ms ", ancestor.cost(rate))
-		}
-		table += fmt.Sprintf("| %d | %.2g ms (1/%.0f) | %s| %.2g ms |\n",
-			rate, own, ancestor.cost(10)/own, old, bare.cost(rate))
+	return compare(pmcheck, ancestor, others)
+}
+
+// warmUp makes the JVM compile the code that answers pmcheck and the ancestor. Otherwise
+// the first round would include that cost.
+func warmUp(b *testing.B, site *lab.Site, ancestor *contender) {
+	b.Helper()
+	site.Configure("probe: {interval: 100ms, timeout: 99ms}\n")
+	startDaemon(b, site)
+	for range 7 {
+		ancestor.askConstantly()
 	}
-	return table
+	stopDaemon(site)
+	site.Configure("")
 }
 
 // perSecond returns the CPU seconds per second that a process uses during fn.
@@ -98,6 +131,31 @@ func perSecond(b *testing.B, pid int, fn func()) float64 {
 	began, before := time.Now(), cpuTime(b, pid)
 	fn()
 	return (cpuTime(b, pid) - before).Seconds() / time.Since(began).Seconds()
+}
+
+// compare returns the table: CPU time per question, and for pmcheck what part it is of the ancestor's at 10 a second.
+func compare(pmcheck, ancestor *contender, others []*contender) string {
+	var t strings.Builder
+	t.WriteString("| Questions per second | pmcheck (of the ancestor) | ancestor |")
+	for _, c := range others {
+		fmt.Fprintf(&t, " %s |", c.name)
+	}
+	t.WriteString("\n| ---: | ---: | ---: | ---: | ---: |\n")
+	for _, rate := range rates() {
+		name, own, old := fmt.Sprint(rate), pmcheck.cost(rate), ""
+		if rate == flood {
+			name = "as many as there is room for"
+		}
+		if len(ancestor.runs[rate]) > 0 {
+			old = fmt.Sprintf("%.1f ms ", ancestor.cost(rate))
+		}
+		fmt.Fprintf(&t, "| %s | %.2g ms (1/%.0f) | %s|", name, own, ancestor.cost(10)/own, old)
+		for _, c := range others {
+			fmt.Fprintf(&t, " %.2g ms |", c.cost(rate))
+		}
+		t.WriteString("\n")
+	}
+	return t.String()
 }
 
 // question sends a request as HAProxy's option httpchk does, over a new connection. It uses
@@ -122,22 +180,42 @@ func question(address string) error {
 	return err
 }
 
-// askSteadily sends questions, each when it is due, even if the one before is not answered yet. It returns how many
-// there were, and how many were not answered 200.
-func askSteadily(address string, perSecond int, window time.Duration) (questions int, failures int64) {
-	var failed atomic.Int64
+// askSteadily sends so many requests a second, each when it is due, even if the one before is not answered yet. It
+// returns how many answers were 200, and how many were not or did not come.
+func (c *contender) askSteadily(rate int) (good, bad int64) {
+	var failures atomic.Int64
 	var asked sync.WaitGroup
-	questions = perSecond * int(window/time.Second)
+	requests := rate * int(c.window/time.Second)
 	began := time.Now()
-	for i := range questions {
-		time.Sleep(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(perSecond))))
+	for i := range requests {
+		time.Sleep(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(rate))))
 		asked.Go(func() {
-			if question(address) != nil {
-				failed.Add(1)
+			if question(c.address) != nil {
+				failures.Add(1)
 			}
 		})
 	}
 	asked.Wait()
-	time.Sleep(time.Until(began.Add(window)))
-	return questions, failed.Load()
+	time.Sleep(time.Until(began.Add(c.window)))
+	return int64(requests) - failures.Load(), failures.Load()
+}
+
+// askConstantly is askSteadily at the rate flood.
+func (c *contender) askConstantly() (good, bad int64) {
+	var answers, failures atomic.Int64
+	var asking sync.WaitGroup
+	began := time.Now()
+	for range 16 {
+		asking.Go(func() {
+			for time.Since(began) < 3*time.Second {
+				if question(c.address) == nil {
+					answers.Add(1)
+				} else {
+					failures.Add(1)
+				}
+			}
+		})
+	}
+	asking.Wait()
+	return answers.Load(), failures.Load()
 }

@@ -10,7 +10,9 @@ import (
 	"os/exec"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -127,15 +129,38 @@ func startDaemon(b *testing.B, site *lab.Site) {
 	site.WaitServing(30 * time.Second)
 }
 
-// startBare starts the bare server, and waits until it answers.
+// stopDaemon ends pmcheck in order.
+func stopDaemon(site *lab.Site) { site.Stop(syscall.SIGTERM) }
+
+// startBare starts the bare server.
 func startBare(b *testing.B) (address string, pid int) {
 	b.Helper()
 	address = lab.Address(b, "127.0.0.1")
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), serveVariable+"="+address)
 	lab.StartProgram(b, cmd)
-	lab.WaitFor(b, 30*time.Second, 10*time.Millisecond, func() error { return question(address) })
 	return address, cmd.Process.Pid
+}
+
+// startReturn starts an HAProxy that answers by itself, and returns the process id of its worker.
+func startReturn(b *testing.B) (address string, pid int) {
+	b.Helper()
+	address = lab.Address(b, "127.0.0.1")
+	h := lab.StartHAProxy(b, fmt.Sprintf(`defaults
+    mode http
+    timeout client 10s
+    timeout connect 1s
+    timeout server 1s
+frontend answers
+    bind %s
+    http-request return status 200 content-type "text/plain; charset=utf-8" string %q
+`, address, lab.ServingBody+"\n"))
+	worker := regexp.MustCompile(`(?m)^Pid: (\d+)$`).FindStringSubmatch(h.Admin("show info"))
+	pid, err := strconv.Atoi(worker[1])
+	if err != nil {
+		b.Fatal(err)
+	}
+	return address, pid
 }
 
 // cpuTime returns the CPU time of a process without its children. Its resolution is 1 ns,
