@@ -4,10 +4,7 @@ package bench_test
 
 import (
 	"fmt"
-	"io"
-	"net/http"
 	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strconv"
@@ -24,16 +21,7 @@ import (
 // rounds is how often everything is measured. Tables show medians.
 const rounds = 3
 
-// The test binary is also the bare server that pmcheck is compared with: it runs as one if
-// this environment variable has an address.
-const serveVariable = "BENCH_SERVE"
-
 func TestMain(m *testing.M) {
-	if address := os.Getenv(serveVariable); address != "" {
-		fmt.Fprintln(os.Stderr, http.ListenAndServe(address, http.HandlerFunc(
-			func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, lab.ServingBody+"\n") })))
-		os.Exit(1)
-	}
 	lab.Enter()
 	os.Exit(m.Run())
 }
@@ -131,16 +119,6 @@ func startDaemon(b *testing.B, site *lab.Site) {
 
 // stopDaemon ends pmcheck in order.
 func stopDaemon(site *lab.Site) { site.Stop(syscall.SIGTERM) }
-
-// startBare starts the bare server.
-func startBare(b *testing.B) (address string, pid int) {
-	b.Helper()
-	address = lab.Address(b, "127.0.0.1")
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), serveVariable+"="+address)
-	lab.StartProgram(b, cmd)
-	return address, cmd.Process.Pid
-}
 
 // startReturn starts an HAProxy that answers by itself, and returns the process id of its worker.
 func startReturn(b *testing.B) (address string, pid int) {

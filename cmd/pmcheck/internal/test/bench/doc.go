@@ -1,5 +1,5 @@
-// Package bench holds benchmarks only. They compare pmcheck with a bare net/http server,
-// HAProxy itself, and the xinetd check that pmcheck replaces:
+// Package bench holds benchmarks only. They compare pmcheck with HAProxy itself and with the xinetd
+// check that pmcheck replaces:
 //
 //	go test -run '^$' -bench . -benchtime 1x -timeout 2h ./cmd/pmcheck/internal/test/bench
 //
