@@ -146,7 +146,7 @@ func (d *departure) begin(ctx context.Context) error {
 		case d.Now || d.absent():
 			return nil, nil
 		case list == nil && !d.Force:
-			return unheard(d.status), nil
+			return young(d.status), nil
 		}
 		return list, nil
 	})

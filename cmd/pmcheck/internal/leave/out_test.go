@@ -123,7 +123,7 @@ func TestOut(t *testing.T) {
 			}
 		}
 	}
-	noBalancer := sees(func(s *status.Status) { s.Balancers = nil })
+	noBalancer := sees(func(s *status.Status) { s.Balancers, s.BalancerAsked = nil, time.Time{} })
 	hidden := sees(func(s *status.Status) { s.Balancers[0].Codes.Drain = 200 })
 	onlyCA := sees(func(s *status.Status) {
 		ca := s.Services[0]

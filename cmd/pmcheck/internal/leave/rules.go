@@ -49,7 +49,7 @@ func Untold(s status.Status, v status.ServiceStatus) []status.Obstacle {
 	if v.Mode == drain.Ready { // agents come again, however idle it is
 		return obstacle(balancer.ObstacleAnswer, "/%s is not held", v.Name)
 	}
-	return append(unheard(s), behind(s, v)...)
+	return append(young(s), behind(s, v)...)
 }
 
 // Returning returns what keeps a service that should be ready from being in service: its own answer, and
@@ -66,7 +66,7 @@ func Returning(s status.Status, v status.ServiceStatus) (list []status.Obstacle)
 		list = append(list, obstacle(balancer.ObstacleGate, "the gate is still closed: %s", s.Gate.Reason)...)
 		fallthrough
 	default:
-		list = append(list, unheard(s)...)
+		list = append(list, young(s)...)
 	}
 	return append(list, behind(s, v)...)
 }
@@ -111,16 +111,12 @@ func behind(s status.Status, v status.ServiceStatus) (list []status.Obstacle) {
 	return list
 }
 
-// heard reports whether a balancer asks this master.
-func heard(s status.Status) bool {
-	return slices.ContainsFunc(s.Balancers, func(b status.Balancer) bool { return b.Counts() })
-}
-
-// unheard is the obstacle of a daemon that has just started and has not heard any balancer: there may be
+// young is the obstacle of a daemon that has just started and has not heard any balancer: there may be
 // some that still send. A restart leaves them to the new daemon, but a stop and a start do not.
-func unheard(s status.Status) []status.Obstacle {
+func young(s status.Status) []status.Obstacle {
 	age := s.Time.Sub(s.Started)
-	if heard(s) || age >= youngFor {
+	heard := slices.ContainsFunc(s.Balancers, func(b status.Balancer) bool { return b.Counts() })
+	if heard || age >= youngFor {
 		return nil
 	}
 	return obstacle(balancer.ObstacleBalancer, "the daemon has run for %s, and no balancer has asked yet", text.Age(age))
@@ -131,8 +127,7 @@ func unheard(s status.Status) []status.Obstacle {
 // sends it there. A gate that has not looked since the hold took effect may be about to close.
 func Unheard(s status.Status, since time.Time) bool {
 	gated := s.Gate.Runs(s.Time) && (s.Gate.Closed || !s.Gate.Looked.After(since))
-	asked := heard(s) || s.Time.Sub(s.BalancerAsked) < agentRun
-	return !gated && !asked && s.Time.Sub(s.Started) >= youngFor
+	return !gated && s.Time.Sub(s.BalancerAsked) >= agentRun && s.Time.Sub(s.Started) >= youngFor
 }
 
 // Busy returns what keeps a service that is held from being idle: for the master itself the requests under way,

@@ -61,7 +61,7 @@ func asking(change ...func(*status.Balancer)) func(*status.Status) {
 		for _, f := range change {
 			f(&b)
 		}
-		s.Balancers = append(s.Balancers, b)
+		s.Balancers, s.BalancerAsked = append(s.Balancers, b), b.Seen
 	}
 }
 

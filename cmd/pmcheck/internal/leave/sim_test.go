@@ -201,7 +201,7 @@ func (m *member) status() status.Status {
 	tracker := m.tracker
 	m.mu.Unlock()
 	now := time.Now()
-	balancers := balancer.Current(tracker.All(), now) // without the lock, which a change of them takes
+	balancers := tracker.All() // without the lock, which a change of them takes
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	mode, _ := m.holds.Mode(monitor.Server, now)
@@ -221,8 +221,9 @@ func (m *member) status() status.Status {
 			Answer:    answer.Decide(mode, m.verdict, answer.Codes{}, true),
 			Checks:    []status.CheckStatus{{Finding: jruby}},
 		}},
-		Balancers: balancers,
-		Probe:     status.ProbeStatus{Asked: now},
+		Balancers:     balancer.Current(balancers, now),
+		BalancerAsked: balancer.Asked(balancers),
+		Probe:         status.ProbeStatus{Asked: now},
 	}
 	s.Services[0].Keeps = m.rule(m.holds, now).Keeps(s.Balancers, m.budget)
 	return s
