@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -69,61 +68,43 @@ func statusOnly(status int) error {
 
 // explain returns the exit status of an error, and what the caller can do about it.
 func explain(err error) *exitError {
-	known, is := errors.AsType[*exitError](err)
-	_, mistaken := errors.AsType[config.Fault](err)
-	left, _ := errors.AsType[*leave.Error](err)
-	write, _ := errors.AsType[*fs.PathError](err)
-	switch {
-	case is:
+	if known, is := errors.AsType[*exitError](err); is {
 		return known
-	case errors.As(err, new(cli.ExitCoder)): // of "pmcheck help" for a command that does not exist
-		return &exitError{status: exitUsage, err: err}
-	case left != nil:
-		return leaveError(left, err)
-	case errors.Is(err, leave.ErrNotBack):
-		return &exitError{status: exitTimeout, err: err}
-	case errors.Is(err, budget.ErrUnreachable):
-		return &exitError{exitRefused, err, cmp.Or(budget.Hint(err), "mend it") + ", or insist with --force"}
-	case mistaken:
-		return &exitError{status: exitUsage, err: err}
-	case errors.Is(err, status.ErrNoService):
-		return &exitError{exitUsage, err, "set services in the configuration, then systemctl reload pmcheck"}
-	case errors.Is(err, status.ErrNoDaemon):
-		return &exitError{status: exitNoDaemon, err: err}
-	case errors.Is(err, context.Canceled):
-		said := strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted")
-		return &exitError{status: exitInterrupted, err: errors.New(said)}
-	case write != nil:
-		return &exitError{exitFailure, err, writeHint(write)}
+	}
+	_, mistaken := errors.AsType[config.Fault](err)
+	left, stays := errors.AsType[*leave.Error](err)
+	last := stays && slices.ContainsFunc(left.Left, func(o status.Obstacle) bool {
+		return o.Kind == balancer.ObstacleLast
+	})
+	mend := cmp.Or(budget.Hint(err), "mend it")
+	full := errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	create, is := errors.AsType[*fs.PathError](err)
+	missing := is && create.Op == "create" && errors.Is(err, fs.ErrNotExist)
+	for _, row := range []struct {
+		is     bool
+		status int
+		hint   string
+	}{
+		{stays && left.Kind == leave.NotIdle || errors.Is(err, leave.ErrNotBack), exitTimeout, ""},
+		// It may be the hold of a with-hold whose command still runs.
+		{stays && left.Kind == leave.Taken, exitRefused, "wait until that work is done, or use another holder: --hold"},
+		{last, exitRefused, "bring another master up first, hold catalogs only (--service server), or insist with --force"},
+		{stays, exitRefused, "wait longer with --timeout 20m, or insist with --force"},
+		{errors.Is(err, budget.ErrUnreachable), exitRefused, mend + ", or insist with --force"},
+		{errors.Is(err, status.ErrNoService), exitUsage, "set services in the configuration, then systemctl reload pmcheck"},
+		// urfave/cli's own is that of "pmcheck help" for a command that does not exist.
+		{mistaken || errors.As(err, new(cli.ExitCoder)), exitUsage, ""},
+		{errors.Is(err, status.ErrNoDaemon), exitNoDaemon, ""},
+		{errors.Is(err, context.Canceled), exitInterrupted, ""},
+		{errors.Is(err, fs.ErrPermission), exitFailure, "use sudo"},
+		{missing, exitFailure, "is pmcheck installed on this host?"},
+		{full, exitFailure, "make the directory writable; drain --until-reboot writes elsewhere"},
+	} {
+		if row.is {
+			return &exitError{row.status, err, row.hint}
+		}
 	}
 	return &exitError{status: exitFailure, err: err}
-}
-
-// leaveError returns the exit status of a master that has not left as asked, and what the caller can do.
-func leaveError(left *leave.Error, err error) *exitError {
-	switch isLast := func(o status.Obstacle) bool { return o.Kind == balancer.ObstacleLast }; {
-	case left.Kind == leave.NotIdle:
-		return &exitError{status: exitTimeout, err: err}
-	case left.Kind == leave.Taken: // it may be that of a with-hold whose command still runs
-		return &exitError{exitRefused, err, "wait until that work is done, or act as another holder with --hold"}
-	case slices.ContainsFunc(left.Left, isLast):
-		return &exitError{exitRefused, err,
-			"bring another master up first, hold catalogs only with --service server, or insist with --force"}
-	}
-	return &exitError{exitRefused, err, "wait longer with --timeout 20m, or insist with --force"}
-}
-
-// writeHint says what the caller can do about a hold that was not written.
-func writeHint(w *fs.PathError) string {
-	switch {
-	case errors.Is(w, fs.ErrPermission):
-		return "use sudo"
-	case errors.Is(w, fs.ErrNotExist) && w.Op == "create":
-		return "is pmcheck installed on this host?"
-	case errors.Is(w, syscall.EROFS), errors.Is(w, syscall.ENOSPC), errors.Is(w, syscall.EDQUOT):
-		return "make " + filepath.Dir(w.Path) + " writable; drain --until-reboot writes elsewhere"
-	}
-	return ""
 }
 
 // complain prints the error and its hint. Both may quote names of files and text from
@@ -132,7 +113,8 @@ func (e *exitError) complain(w io.Writer) {
 	if e.err == nil {
 		return
 	}
-	for line := range strings.Lines(e.err.Error()) {
+	said := strings.ReplaceAll(e.err.Error(), context.Canceled.Error(), "interrupted")
+	for line := range strings.Lines(said) {
 		fmt.Fprintf(w, "pmcheck: %s\n", text.Printable(line, maxLine))
 	}
 	if e.hint != "" {
