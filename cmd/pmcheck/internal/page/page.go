@@ -70,7 +70,6 @@ type view struct {
 	May     string               // whether the master may be restarted now; empty where the headline is enough
 	Because []string             // what is in the way
 	Nonce   string
-	Counted time.Time // when the JRubies were counted
 	JRubies plot
 }
 
@@ -78,8 +77,8 @@ func (p *Page) view(s status.Status) *view {
 	v := &view{Status: s, Server: s.Services[0], Nonce: rand.Text()}
 	may, obstacles := v.Server.MayRestart()
 	v.May, v.Because = may, balancer.Texts(obstacles, 5)
-	pool, counted := v.Server.Pool()
-	v.JRubies, v.Counted = newPlot(p.last(s.Time, pool)), counted
+	pool, _ := v.Server.Pool()
+	v.JRubies = newPlot(p.last(s.Time, pool))
 	return v
 }
 
