@@ -23,8 +23,7 @@ type Check struct {
 	//
 	//	min, max   the bounds of an int or a time.Duration
 	//	required   a list must not be empty; the tag says what to do instead
-	//	path       absolute: the text, or each item, must be an absolute path; with
-	//	           optional the text may be empty too
+	//	path       text that is not empty, or each item, must be an absolute path
 	//	target     text that is not empty must be host:port; the tag is an example
 	//
 	Settings any

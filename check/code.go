@@ -24,7 +24,7 @@ const CheckCode = "code"
 type CodeSettings struct {
 	// Dir is the environmentpath: one directory for each environment. If it is
 	// empty, the check does not run.
-	Dir string `yaml:"dir" path:"optional"`
+	Dir string `yaml:"dir" path:"absolute"`
 }
 
 const (

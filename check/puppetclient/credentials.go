@@ -18,10 +18,10 @@ const maxFile = 8 << 20
 
 // Files names the PEM files of a host, as Puppet lays them out. The tags are those of a configuration.
 type Files struct {
-	Certificate string     `yaml:"certificate" path:"optional"` // hostcert: offered to the server
-	Key         string     `yaml:"key" path:"optional"`         // hostprivkey
-	CA          string     `yaml:"ca" path:"optional"`          // localcacert: what the server is verified with
-	CRL         string     `yaml:"crl" path:"optional"`         // hostcrl; not read with RevocationOff
+	Certificate string     `yaml:"certificate" path:"absolute"` // hostcert: offered to the server
+	Key         string     `yaml:"key" path:"absolute"`         // hostprivkey
+	CA          string     `yaml:"ca" path:"absolute"`          // localcacert: what the server is verified with
+	CRL         string     `yaml:"crl" path:"absolute"`         // hostcrl; not read with RevocationOff
 	Revocation  Revocation `yaml:"-"`                           // certificate_revocation
 }
 

@@ -64,7 +64,7 @@ type Config struct {
 // Puppet says where Puppet's own configuration is.
 type Puppet struct {
 	// Conf is the absolute path of puppet.conf; empty means one of the known layouts.
-	Conf string `yaml:"conf" path:"optional"`
+	Conf string `yaml:"conf" path:"absolute"`
 }
 
 // Log is how the daemon logs.

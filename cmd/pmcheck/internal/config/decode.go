@@ -2,9 +2,11 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -104,26 +106,33 @@ func (l *Loaded) keys() map[string]bool {
 
 func isNull(n *yaml.Node) bool { return n.ShortTag() == "!!null" }
 
-// override gives v the values of the PMCHECK_ variables, except those that are no settings. An empty variable is a
-// fault, since it may be meant as unset or as empty text.
+// override takes the PMCHECK_ variables: v gets the values of settings. An empty variable is a fault, since it may be
+// meant as unset or as empty text.
 func (l *Loaded) override(v *viper.Viper) {
-	keys := map[string]string{}
-	for _, f := range fields(&l.Config) {
-		keys["PMCHECK_"+strings.ToUpper(strings.ReplaceAll(f.key, ".", "_"))] = f.key
-	}
+	given := map[string]string{}
 	for _, pair := range l.options.Environ {
-		name, text, _ := strings.Cut(pair, "=")
-		key, at := keys[name], place{"environment " + show(name), 0}
-		switch {
-		case !strings.HasPrefix(name, "PMCHECK_"):
-		case slices.Contains([]string{fileVariable, holdsVariable, socketVariable}, name):
-		case key == "":
-			l.fault(at, "", "unknown variable", "")
-		case text == "":
-			l.fault(at, key, "is empty", "unset it, or give it a value")
-		default:
-			v.Set(key, text)
-			l.places[key] = at
+		if name, text, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "PMCHECK_") {
+			given[name] = text
+		}
+	}
+	if dir := given[holdsVariable]; dir != "" {
+		l.Config.HoldsIn, l.Config.Socket = dir, filepath.Join(dir, "pmcheck.sock")
+	}
+	l.Config.Socket = cmp.Or(given[socketVariable], l.Config.Socket)
+	known := []string{fileVariable, holdsVariable, socketVariable}
+	for _, f := range fields(&l.Config) {
+		name := "PMCHECK_" + strings.ToUpper(strings.ReplaceAll(f.key, ".", "_"))
+		known = append(known, name)
+		if text, set := given[name]; text != "" {
+			v.Set(f.key, text)
+			l.places[f.key] = place{"environment " + name, 0}
+		} else if set {
+			l.fault(place{"environment " + name, 0}, f.key, "is empty", "unset it, or give it a value")
+		}
+	}
+	for name := range given {
+		if !slices.Contains(known, name) {
+			l.fault(place{"environment " + show(name), 0}, "", "unknown variable", "")
 		}
 	}
 }

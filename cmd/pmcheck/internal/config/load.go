@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 // DefaultFile is read when Options.File is empty; it may be absent.
@@ -31,22 +30,6 @@ type Options struct {
 	// Root is the directory in which all paths are looked up; empty means /. No
 	// path in a Config begins with it.
 	Root string
-}
-
-// defaults returns Default with the directory of the holds and the socket that o names.
-func (o Options) defaults() Config {
-	c := Default()
-	socket := ""
-	for _, pair := range o.Environ {
-		switch name, value, _ := strings.Cut(pair, "="); name {
-		case holdsVariable:
-			c.HoldsIn, c.Socket = value, filepath.Join(value, "pmcheck.sock")
-		case socketVariable:
-			socket = value
-		}
-	}
-	c.Socket = cmp.Or(socket, c.Socket)
-	return c
 }
 
 // Setting is one value of a configuration and where it came from.
@@ -93,7 +76,7 @@ func (l *Loaded) Settings() []Setting {
 // Puppet's configuration is used only for settings that no other source has, so nothing is Missing
 // on a host without Puppet if probe.certname, certificate, key, ca and crl are set.
 func Load(o Options) (*Loaded, error) {
-	l := &Loaded{Config: o.defaults(), options: o, places: map[string]place{}}
+	l := &Loaded{Config: Default(), options: o, places: map[string]place{}}
 	name := cmp.Or(o.File, DefaultFile)
 	data, err := os.ReadFile(filepath.Join(o.Root, name))
 	if o.File == "" && errors.Is(err, fs.ErrNotExist) {

@@ -60,7 +60,9 @@ func (l *Loaded) setting(f field) {
 	}
 	switch v := f.value.Interface().(type) {
 	case string:
-		l.text(f, v)
+		if v != "" {
+			l.text(f, v)
+		}
 	case []string:
 		for _, item := range v {
 			l.text(f, item)
@@ -78,10 +80,10 @@ func (f field) bound(text string) int64 {
 }
 
 func (l *Loaded) text(f field, s string) {
-	if kind := f.tag.Get("path"); kind == "absolute" || kind == "optional" && s != "" {
+	if f.tag.Get("path") != "" {
 		l.rule(f.key, filepath.IsAbs(s), show(s)+" is not an absolute path", "")
 	}
-	if example := f.tag.Get("target"); example != "" && s != "" {
+	if example := f.tag.Get("target"); example != "" {
 		l.rule(f.key, isTarget(s), show(s)+" is not a host and port", "such as "+example)
 	}
 }
