@@ -13,15 +13,14 @@ import (
 )
 
 // Revocation says which certificates of a chain are looked up in revocation lists. Its
-// values are those of Puppet's certificate_revocation.
+// values are those of Puppet's certificate_revocation; all but these, and the zero value, mean
+// every certificate up to the root.
 type Revocation string
 
-// The depths of a revocation check. The zero value means RevocationChain,
-// Puppet's own default.
+// The other depths of a revocation check.
 const (
-	RevocationChain Revocation = "chain" // every certificate up to the root
-	RevocationLeaf  Revocation = "leaf"  // the server's certificate only
-	RevocationOff   Revocation = "off"   // none; the CRL file is not even read
+	RevocationLeaf Revocation = "leaf"  // the server's certificate only
+	RevocationOff  Revocation = "false" // none; the CRL file is not even read
 )
 
 // material is one consistent set of everything a handshake needs, read from

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -92,7 +91,6 @@ func Default() Config {
 		MaxOut:      "1",
 		Probe: Probe{
 			Address:  "localhost:8140",
-			Files:    puppetclient.Files{Revocation: puppetclient.RevocationChain},
 			Interval: 5 * time.Second,
 			Timeout:  1500 * time.Millisecond,
 		},

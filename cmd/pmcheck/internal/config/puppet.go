@@ -63,12 +63,7 @@ func (p *puppetHost) setting(name string) string {
 // there to reach the CA.
 func (p *puppetHost) derive() {
 	probe, expiry := &p.Config.Probe, check.Settings[check.ExpirySettings](p.Config.Checks)
-	switch strings.ToLower(p.setting("certificate_revocation")) {
-	case "leaf":
-		probe.Revocation = puppetclient.RevocationLeaf
-	case "false":
-		probe.Revocation = puppetclient.RevocationOff
-	}
+	probe.Revocation = puppetclient.Revocation(strings.ToLower(p.setting("certificate_revocation")))
 	for name := range strings.SplitSeq(p.setting("dns_alt_names"), ",") {
 		name = strings.TrimPrefix(strings.TrimSpace(name), "DNS:")
 		if name != "" && !strings.Contains(name, ":") { // which is IP: and an address
@@ -91,10 +86,8 @@ func (p *puppetHost) certname() error {
 	name, line, err := p.resolve("certname")
 	at := place{p.file, line}
 	if line == 0 {
-		var certdir string
-		if certdir, _, err = p.resolve("certdir"); err == nil {
-			name, at = p.certified(certdir), place{"certificate in " + certdir, 0}
-		}
+		certdir := p.setting("certdir")
+		name, at = p.certified(certdir), place{"certificate in " + certdir, 0}
 	}
 	if name = cmp.Or(name, probe.Certname); name == "" {
 		return cmp.Or[error](err, Fault{"probe.certname", "no certname in it, and no certificate of this host yet",

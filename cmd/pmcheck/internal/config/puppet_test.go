@@ -138,7 +138,7 @@ localcacert = /ca.pem # of $name
 
 func TestPuppetSaysRevocation(t *testing.T) {
 	for conf, want := range map[string]puppetclient.Revocation{
-		"":                                 puppetclient.RevocationChain,
+		"":                                 "",
 		"certificate_revocation = leaf\n":  puppetclient.RevocationLeaf,
 		"certificate_revocation = false\n": puppetclient.RevocationOff,
 	} {
