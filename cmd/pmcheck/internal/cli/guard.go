@@ -51,7 +51,7 @@ func runGuard(c *cli.Context) error {
 	if verb == "stop" || verb == "reload" {
 		err = guardOut(c, h, g)
 	} else {
-		err = guardBack(c, h, g)
+		err = g.Back(c.Context)
 	}
 	_ = systemd.Status(h.progress.Last)
 	return err
@@ -74,7 +74,7 @@ func guardOut(c *cli.Context, h *host, g *leave.Guard) error {
 		return nil
 	case errors.Is(err, leave.ErrCancelled):
 		h.progress.Done("stays in service: " + err.Error())
-		if err := guardBack(c, h, g); err != nil {
+		if err := g.Back(c.Context); err != nil {
 			return err
 		}
 		return systemd.Start(c.Context, "pmcheck-guard@"+g.Unit+".service") // for the next stop
@@ -82,11 +82,5 @@ func guardOut(c *cli.Context, h *host, g *leave.Guard) error {
 		h.progress.Done("not drained, serves until it stops: " + err.Error())
 		return nil
 	}
-	return err
-}
-
-func guardBack(c *cli.Context, h *host, g *leave.Guard) error {
-	lifted, err := g.Back(c.Context)
-	h.lifted(lifted...)
 	return err
 }

@@ -40,7 +40,9 @@ func ready(c *cli.Context) (err error) {
 	} else {
 		lifted, err = store.Lift(c.String("hold"), service)
 	}
-	h.lifted(lifted...)
+	for _, l := range lifted {
+		h.Changed("lifted", l)
+	}
 	switch {
 	case err != nil && !errors.Is(err, drain.ErrNotFound):
 		return err

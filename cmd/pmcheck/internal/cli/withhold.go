@@ -88,8 +88,7 @@ func (h *host) takeBack(set drain.Hold) error {
 	if set.Mode == "" {
 		return nil
 	}
-	lifted, err := h.Lift(set)
-	h.lifted(lifted...)
+	err := h.Lift(set)
 	if err != nil {
 		h.Note("not lifted, it ends by itself")
 	}

@@ -34,7 +34,7 @@ func hostOf(c *cli.Context) *host {
 	h := &host{leave.NewWorld(settings), settings, show.NewProgress(c.App.ErrWriter), c.App.Writer}
 	h.Say = h.progress.Say
 	h.Note = func(line string) { h.progress.Note(c.App.ErrWriter, line) }
-	h.Held = func(held drain.Hold) { h.print("held: %s", held) }
+	h.Changed = func(what string, hold drain.Hold) { h.print("%s: %s", what, hold) }
 	if h.Claim != nil && err != nil { // the database knows this master by Puppet's certificate
 		h.Claim = func(context.Context, budget.Claim) error {
 			return fmt.Errorf("%w: %w", budget.ErrUnreachable, err)
@@ -46,13 +46,6 @@ func hostOf(c *cli.Context) *host {
 // print prints a line of the result.
 func (h *host) print(format string, args ...any) {
 	h.progress.Note(h.out, fmt.Sprintf(format, args...))
-}
-
-// lifted prints holds that were lifted.
-func (h *host) lifted(holds ...drain.Hold) {
-	for _, l := range holds {
-		h.print("lifted: %s", l)
-	}
 }
 
 // endWithTerminal has a lost terminal interrupt the command: no hold must wait on behalf of nobody. Under
@@ -68,19 +61,14 @@ func endWithTerminal(c *cli.Context) (stop func()) {
 // takeOut takes the master out as the request says, and prints what has become of that. It returns
 // the hold, which is zero if none was set or it was lifted again.
 func (h *host) takeOut(c *cli.Context, r leave.Request) (drain.Hold, error) {
-	var set drain.Hold
-	held := h.Held
-	h.Held = func(s drain.Hold) { set = s; held(s) }
 	left, err := leave.Out(c.Context, h.World, r)
-	switch holds := left.Mode != ""; {
+	switch {
 	case err == nil && r.Idle:
 		h.progress.Done("idle")
 	case err == nil && h.progress.Last != "":
 		h.progress.Done("out")
-	case err != nil && holds && !r.New: // with-hold lifts a new one
+	case err != nil && left.Mode != "" && !r.New: // with-hold lifts a new one
 		h.Note("the hold stays")
-	case err != nil && !holds && set.Mode != "":
-		h.lifted(set)
 	}
 	if left.Mode != "" && c.Context.Err() == nil {
 		err = errors.Join(err, h.report(c.Context, r.Hold.Service, left))

@@ -19,15 +19,14 @@ const retryFor, retryEvery = time.Minute, time.Second
 // ErrNotBack says that a service was not in service again in time. Its hold was lifted.
 var ErrNotBack = errors.New("not in service")
 
-// Back lifts the holds of some holders, once a probe has shown that the master serves or limit is over, and returns
-// what it has lifted. A hold that is set again meanwhile stays: the service stops or reloads once more. The error is
-// that of the last lift, or of ctx.
-func Back(ctx context.Context, w World, limit time.Duration, holders ...string) (lifted []drain.Hold, err error) {
+// Back lifts the holds of some holders, once a probe has shown that the master serves or limit is over. A hold that is
+// set again meanwhile stays: the service stops or reloads once more. The error is that of the last lift, or of ctx.
+func Back(ctx context.Context, w World, limit time.Duration, holders ...string) error {
 	held := slices.DeleteFunc(w.Holds.Read().Holds(), func(h drain.Hold) bool {
 		return !slices.Contains(holders, h.Holder)
 	})
 	if len(held) == 0 {
-		return nil, nil
+		return nil
 	}
 	began := time.Now()
 	late, err := w.wait(ctx, expires(limit), 0, func(ctx context.Context) ([]status.Obstacle, error) {
@@ -43,20 +42,18 @@ func Back(ctx context.Context, w World, limit time.Duration, holders ...string) 
 			server.Verdict.Health, server.Verdict.Reason), nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("the hold stays: %w", err)
+		return fmt.Errorf("the hold stays: %w", err)
 	}
 	if late != nil {
 		w.Note("the master does not serve yet, and the time is over")
 	}
 	for over := expires(retryFor); ; pause(ctx, retryEvery) {
 		err = nil
-		held = slices.DeleteFunc(held, func(h drain.Hold) bool {
-			done, failed := w.Lift(h)
-			lifted, err = append(lifted, done...), errors.Join(err, failed)
-			return failed == nil
-		})
+		for _, h := range held {
+			err = errors.Join(err, w.Lift(h))
+		}
 		if err == nil || ctx.Err() != nil || over() {
-			return lifted, err
+			return err
 		}
 		w.Say("not lifted, tries again: " + err.Error())
 	}

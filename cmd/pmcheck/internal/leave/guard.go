@@ -84,12 +84,12 @@ func (g *Guard) check(ctx context.Context) (hostStops bool, err error) {
 // Back lifts the guard's hold once the master serves. After a start it lifts that of a reload, too, which
 // the stop may have interrupted. If it is interrupted itself, or the service is about to reload once more, the holds
 // stay: the next start or reload comes back here.
-func (g *Guard) Back(ctx context.Context) (lifted []drain.Hold, err error) {
+func (g *Guard) Back(ctx context.Context) error {
 	holders := []string{g.Holder}
 	if g.Holder == drain.Guard {
 		holders = append(holders, drain.Reload)
 	} else if s, err := g.Ask(ctx, g.Unit); err == nil && s.Job == "reload" {
-		return nil, nil // the hold may be that of the next reload by now
+		return nil // the hold may be that of the next reload by now
 	}
 	return Back(ctx, g.World, g.Limits.Return, holders...)
 }

@@ -311,8 +311,8 @@ func (d *departure) hold(leaving drain.Leaving) error {
 		return d.over(old, leaving), nil
 	})
 	d.set = set
-	if err == nil && d.Held != nil {
-		d.Held(set)
+	if err == nil && d.Changed != nil {
+		d.Changed("held", set)
 	}
 	return err
 }
@@ -360,7 +360,7 @@ func (d *departure) becomes(h *drain.Hold, leaving drain.Leaving) {
 
 // undo lifts the hold. One that is gone by now is another party's matter.
 func (d *departure) undo() error {
-	if _, err := d.Lift(d.set); err != nil {
+	if err := d.Lift(d.set); err != nil {
 		return err
 	}
 	d.set = drain.Hold{}

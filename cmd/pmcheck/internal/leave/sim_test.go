@@ -363,7 +363,7 @@ func (m *member) restart(ctx context.Context) (time.Duration, error) {
 	m.mu.Unlock()
 	_, err := leave.Out(ctx, m.world(), command(stop))
 	m.isDown()
-	_, back := leave.Back(ctx, m.world(), limits().Return, drain.Guard)
+	back := leave.Back(ctx, m.world(), limits().Return, drain.Guard)
 	if m.budget {
 		go m.giveBack(ctx)
 	}

@@ -32,12 +32,13 @@ type World struct {
 	Claim func(ctx context.Context, want budget.Claim) error
 	// Fleet asks the other masters, see NewFleet; nil if no fleet is known.
 	Fleet func(ctx context.Context) (others []Witness, place int)
-	// Say shows what is waited for, and Note what has been decided. Held, if set, shows the hold.
+	// Say shows what is waited for, and Note what has been decided. Changed, if set, shows a hold that was "held"
+	// or "lifted".
 	Say, Note func(line string)
-	Held      func(drain.Hold)
+	Changed   func(what string, h drain.Hold)
 }
 
-// NewWorld returns the world of this host. Say, Note and Held are the caller's to set.
+// NewWorld returns the world of this host. Say, Note and Changed are the caller's to set.
 func NewWorld(c config.Config) World {
 	w := World{
 		Next:        status.Client{Socket: c.Socket}.Follow(),
@@ -113,14 +114,15 @@ func (w World) Amend(set drain.Hold, change func(*drain.Hold)) (drain.Hold, erro
 	return h, nil
 }
 
-// Lift lifts a hold that was set, and returns it if it was still there. One that another party has set in its
+// Lift lifts a hold that was set, if it is still there. One that another party has set in its
 // place stays, which is not an error.
-func (w World) Lift(set drain.Hold) (lifted []drain.Hold, err error) {
-	switch err = w.Holds.Undo(set); {
+func (w World) Lift(set drain.Hold) error {
+	err := w.Holds.Undo(set)
+	switch {
 	case errors.Is(err, drain.ErrNotFound):
-		return nil, nil
-	case err != nil:
-		return nil, err
+		return nil
+	case err == nil && w.Changed != nil:
+		w.Changed("lifted", set)
 	}
-	return []drain.Hold{set}, nil
+	return err
 }
