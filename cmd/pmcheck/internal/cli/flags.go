@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -41,7 +42,7 @@ func checkName(flag string) func(*cli.Context, string) error {
 }
 
 // requestFlags returns the flags of a command that takes the master out, and more of its own.
-func requestFlags(holder string, timeout time.Duration, more ...cli.Flag) []cli.Flag {
+func requestFlags(holder, timeout string, more ...cli.Flag) []cli.Flag {
 	return append([]cli.Flag{
 		configFlag(),
 		holderFlag(holder),
@@ -56,7 +57,7 @@ func requestFlags(holder string, timeout time.Duration, more ...cli.Flag) []cli.
 // requestOf reads requestFlags.
 func requestOf(c *cli.Context, mode drain.Mode) leave.Request {
 	return leave.Request{
-		Wait:  c.Duration("timeout"),
+		Wait:  durationOf(c, "timeout"),
 		Now:   c.Bool("now"),
 		Force: c.Bool("force"),
 		Hold: drain.Hold{
@@ -68,13 +69,23 @@ func requestOf(c *cli.Context, mode drain.Mode) leave.Request {
 	}
 }
 
-// durationFlag returns a flag that takes a duration above 0.
-func durationFlag(name string, value time.Duration, usage string) cli.Flag {
-	positive := func(_ *cli.Context, d time.Duration) error {
-		if d <= 0 {
-			return usageError("--%s: must be above 0, not %s", name, d)
+// durationFlag returns a flag that takes a duration above 0 in the syntax of the configuration.
+func durationFlag(name, value, usage string) cli.Flag {
+	positive := func(_ *cli.Context, s string) error {
+		d, err := config.ParseDuration(s)
+		if err == nil && d <= 0 {
+			err = fmt.Errorf("must be above 0, not %s", s)
+		}
+		if err != nil {
+			return usageError("--%s: %w", name, err)
 		}
 		return nil
 	}
-	return &cli.DurationFlag{Name: name, Value: value, Usage: usage, Action: positive}
+	return &cli.StringFlag{Name: name, Value: value, Usage: usage, Action: positive}
+}
+
+// durationOf returns the value of a durationFlag; 0 if it is empty.
+func durationOf(c *cli.Context, name string) time.Duration {
+	d, _ := config.ParseDuration(c.String(name))
+	return d
 }

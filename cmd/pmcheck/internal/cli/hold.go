@@ -18,8 +18,8 @@ func holdCommand(mode drain.Mode, usage string) *cli.Command {
 			"If that takes too long, the hold is lifted. Set again, a hold keeps its reason and end unless\n" +
 			"they are given. Exit status: 0 out, 7 refused or not out in time, 6 held but not idle in time.\n" +
 			"Example: pmcheck " + string(mode) + " --wait --reason 'new kernel'",
-		Flags: requestFlags(drain.Operator, 5*time.Minute,
-			durationFlag("for", 0, "end by itself after `DURATION`, for example 30m or 48h"),
+		Flags: requestFlags(drain.Operator, "5m",
+			durationFlag("for", "", "end by itself after `DURATION`, for example 30m"),
 			&cli.StringFlag{Name: "until", Usage: "end by itself at `TIME`: 15:04 or \"2006-01-02 15:04\""},
 			&cli.BoolFlag{Name: "until-reboot", Usage: "end with the next reboot"},
 			&cli.BoolFlag{Name: "wait", Usage: "return when the last agent has finished, too"},
@@ -47,7 +47,7 @@ func endOf(c *cli.Context, now time.Time) (end time.Time, err error) {
 	case c.IsSet("for") && c.IsSet("until"):
 		return end, usageError("--for and --until cannot be combined")
 	case c.IsSet("for"):
-		return now.Add(c.Duration("for")), nil
+		return now.Add(durationOf(c, "for")), nil
 	case c.IsSet("until"):
 		if end, err = parseUntil(c.String("until"), now); err != nil {
 			return end, usageError("--until: %w", err)

@@ -23,7 +23,7 @@ func readyCommand() *cli.Command {
 			serviceFlag("lift the hold on `SERVICE`; without it the hold on all of them"),
 			&cli.BoolFlag{Name: "all", Usage: "lift every hold, of any holder"},
 			&cli.BoolFlag{Name: "wait", Usage: "return when the master serves and every balancer sends"},
-			durationFlag("timeout", 5*time.Minute, "give up waiting after `DURATION`"),
+			durationFlag("timeout", "5m", "give up waiting after `DURATION`"),
 		},
 		Action: ready,
 	}
@@ -52,7 +52,7 @@ func ready(c *cli.Context) (err error) {
 	if !c.Bool("wait") {
 		return h.report(c.Context, service, drain.Hold{})
 	}
-	return h.comeBack(c.Context, service, c.Duration("timeout"))
+	return h.comeBack(c.Context, service, durationOf(c, "timeout"))
 }
 
 // comeBack reports that holds were lifted, and waits until the service is in service again.

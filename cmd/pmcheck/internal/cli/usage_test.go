@@ -24,8 +24,8 @@ func TestMisuseIsNamedAndDoesNothing(t *testing.T) {
 		"with-hold --reason x": {"pmcheck with-hold needs a command"},
 
 		"drain --for 10m --until 15:04": {"--for and --until cannot be combined"},
-		"drain --for -1m":               {"--for: must be above 0, not -1m0s"},
-		"drain --for soon":              {`"soon" for flag -for: `, drainUsage},
+		"drain --for -1m":               {"--for: must be above 0, not -1m"},
+		"drain --for soon":              {"--for: soon is not a duration (such as"},
 		"drain --until yesterday":       {`--until: cannot parse time "yesterday"`},
 		"drain --hold ../../etc/passwd": {"--hold: "},
 		"drain --force=x":               {`"x" for -force: `},

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -22,7 +21,7 @@ func waitCommand() *cli.Command {
 			configFlag(),
 			serviceFlag("wait for `SERVICE` instead of the master itself"),
 			&cli.StringFlag{Name: "for", Usage: "`WHAT`: ready (balancers are told 200) or out (they are not)"},
-			durationFlag("timeout", 5*time.Minute, "give up after `DURATION`"),
+			durationFlag("timeout", "5m", "give up after `DURATION`"),
 		},
 		Action: wait,
 	}
@@ -33,7 +32,7 @@ func wait(c *cli.Context) error {
 	if goal != "ready" && goal != "out" {
 		return misused(c, errors.New("pmcheck wait needs --for=ready or --for=out"))
 	}
-	h, limit := hostOf(c), c.Duration("timeout")
+	h, limit := hostOf(c), durationOf(c, "timeout")
 	ctx, cancel := context.WithTimeout(c.Context, limit)
 	defer cancel()
 	p := h.progress

@@ -28,8 +28,8 @@ func withHoldCommand() *cli.Command {
 			"Exit status: that of the command; 7 and 6 as drain, without running it; 6 also if the master is not\n" +
 			"in service in time.\n" +
 			"Example: pmcheck with-hold -- systemctl restart puppetserver",
-		Flags: requestFlags("with-hold", 15*time.Minute,
-			durationFlag("return", 10*time.Minute, "wait for `DURATION` until the master is back in service"),
+		Flags: requestFlags("with-hold", "15m",
+			durationFlag("return", "10m", "wait for `DURATION` until the master is back in service"),
 			&cli.BoolFlag{Name: "keep", Usage: "keep the hold, without an end, if the command fails"},
 		),
 		Action: withHold,
@@ -74,7 +74,7 @@ func withHold(c *cli.Context) error {
 		if err := host.takeBack(set); err != nil {
 			return err
 		}
-		return host.comeBack(c.Context, r.Hold.Service, c.Duration("return"))
+		return host.comeBack(c.Context, r.Hold.Service, durationOf(c, "return"))
 	case status != exitOK && c.Bool("keep"):
 		failed := fmt.Errorf("exit status %d: the hold stays", status)
 		return &exitError{status, cmp.Or(err, errors.Join(failed, endAt(time.Time{}))),
