@@ -78,7 +78,7 @@ func parseUntil(s string, now time.Time) (time.Time, error) {
 // mayLeave answers whether the master may leave now, by the rule that the daemon applies to each check.
 func mayLeave(c *cli.Context, h drain.Hold) error {
 	w := hostOf(c)
-	st, err := w.Next(c.Context)
+	st, err := w.status(c.Context)
 	if err == nil && h.Service != "" {
 		_, err = st.ServiceOrError(h.Service)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
@@ -35,15 +34,12 @@ func statusCommand() *cli.Command {
 	}
 }
 
-// statusTime limits the time that a daemon takes to answer.
-const statusTime = 5 * time.Second
-
 // showStatus shows this host or the only one that is named, and several as a pool.
 func showStatus(c *cli.Context) error {
-	settings, _ := loadAnyway(c)
+	h := hostOf(c)
 	hosts := c.StringSlice("host")
 	if c.Bool("fleet") {
-		if hosts = append(hosts, settings.Fleet...); len(hosts) == 0 {
+		if hosts = append(hosts, h.settings.Fleet...); len(hosts) == 0 {
 			return &exitError{exitUsage, errors.New("--fleet: the configuration lists no masters as fleet"),
 				"set fleet in the configuration, or name them: pmcheck status --host m1 --host m2"}
 		}
@@ -52,7 +48,7 @@ func showStatus(c *cli.Context) error {
 	if len(hosts) > 0 {
 		members = status.AskAll(c.Context, hosts)
 	} else {
-		own, err := ownStatus(c.Context, settings)
+		own, err := h.status(c.Context)
 		if err != nil {
 			return err
 		}
@@ -70,14 +66,12 @@ func showStatus(c *cli.Context) error {
 	return errors.Join(err, statusOnly(statusExit(members)))
 }
 
-func ownStatus(ctx context.Context, settings config.Config) (status.Status, error) {
-	ctx, cancel := context.WithTimeout(ctx, statusTime)
-	defer cancel()
-	st, err := status.Client{Socket: settings.Socket}.Status(ctx)
-	switch {
-	case errors.Is(err, status.ErrNoDaemon):
-		return st, &exitError{exitNoDaemon, err, portHint(settings.Listen) + "systemctl status pmcheck; the holds are in " +
-			settings.Store().Persistent}
+// status returns the status of this host.
+func (h *host) status(ctx context.Context) (status.Status, error) {
+	st, err := h.Next(ctx)
+	if errors.Is(err, status.ErrNoDaemon) {
+		hint := "systemctl status pmcheck; the holds are in " + h.settings.Store().Persistent
+		err = &exitError{exitNoDaemon, err, portHint(h.settings.Listen) + hint}
 	}
 	return st, err
 }
