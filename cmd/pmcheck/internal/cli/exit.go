@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -77,9 +78,11 @@ func explain(err error) *exitError {
 		return o.Kind == balancer.ObstacleLast
 	})
 	mend := cmp.Or(budget.Hint(err), "mend it")
-	full := errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
-	create, is := errors.AsType[*fs.PathError](err)
-	missing := is && create.Op == "create" && errors.Is(err, fs.ErrNotExist)
+	file, is := errors.AsType[*fs.PathError](err)
+	of := func(causes ...error) bool {
+		cause := func(c error) bool { return errors.Is(file, c) }
+		return is && file.Path != os.Stdout.Name() && slices.ContainsFunc(causes, cause)
+	}
 	for _, row := range []struct {
 		is     bool
 		status int
@@ -96,9 +99,10 @@ func explain(err error) *exitError {
 		{mistaken || errors.As(err, new(cli.ExitCoder)), exitUsage, ""},
 		{errors.Is(err, status.ErrNoDaemon), exitNoDaemon, ""},
 		{errors.Is(err, context.Canceled), exitInterrupted, ""},
-		{errors.Is(err, fs.ErrPermission), exitFailure, "use sudo"},
-		{missing, exitFailure, "is pmcheck installed on this host?"},
-		{full, exitFailure, "make the directory writable; drain --until-reboot writes elsewhere"},
+		{of(fs.ErrPermission), exitFailure, "use sudo"},
+		{of(fs.ErrNotExist) && file.Op == "create", exitFailure, "is pmcheck installed on this host?"},
+		{of(syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT), exitFailure,
+			"make the directory writable; drain --until-reboot writes elsewhere"},
 	} {
 		if row.is {
 			return &exitError{row.status, err, row.hint}
