@@ -69,10 +69,13 @@ func Accepts(ctx context.Context, address string) (bool, error) {
 		return false, err
 	}
 	defer conn.Close()
-	if server := unmapped(conn.RemoteAddr()); !isLocal(server.Addr()) {
-		return false, fmt.Errorf("%s is not an address of this host", server.Addr())
+	if server := conn.RemoteAddr().String(); !IsLocal(server) {
+		return false, fmt.Errorf("%s is not an address of this host", server)
 	}
-	mine := unmapped(conn.LocalAddr())
+	mine, err := netip.ParseAddrPort(conn.LocalAddr().String())
+	if err != nil {
+		return false, err
+	}
 	for ctx.Err() == nil {
 		list, _, err := sockets(port)
 		if err != nil {
@@ -89,14 +92,6 @@ func Accepts(ctx context.Context, address string) (bool, error) {
 	return false, nil
 }
 
-func unmapped(a net.Addr) netip.AddrPort {
-	p := a.(*net.TCPAddr).AddrPort()
-	return netip.AddrPortFrom(p.Addr().Unmap(), p.Port())
-}
-
-// isLocal reports whether an address is one of this host's.
-func isLocal(a netip.Addr) bool { return a.IsLoopback() || slices.Contains(OwnAddresses(), a) }
-
 // OwnAddresses returns the addresses of this host, without their zones; none if the kernel does
 // not tell them.
 func OwnAddresses() (own []netip.Addr) {
@@ -112,7 +107,9 @@ func OwnAddresses() (own []netip.Addr) {
 // IsLocal reports whether the host in address, a host:port, is localhost or an address of this host.
 func IsLocal(address string) bool {
 	host, _, err := Split(address)
-	return err == nil && slices.ContainsFunc(addresses(host), isLocal)
+	own := OwnAddresses()
+	local := func(a netip.Addr) bool { return a.IsLoopback() || slices.Contains(own, a) }
+	return err == nil && slices.ContainsFunc(addresses(host), local)
 }
 
 // Split returns the parts of a host:port, which may have http:// before it.
