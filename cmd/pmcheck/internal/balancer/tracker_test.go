@@ -274,6 +274,11 @@ func TestACrowdEvictsNoBalancer(t *testing.T) {
 		}
 		return answer.Answer{}
 	})
+	now = now.Add(time.Hour)
+	ask("203.0.113.4", 0, Check{View: "lb5"})
+	if list := Current(b.All(), now); len(list) != 1 {
+		t.Errorf("%d ask once the others have gone, want 1", len(list))
+	}
 }
 
 // TestABalancerThatNoLongerAsksHasAsked: HAProxy does not check a server in MAINT, and keeps its sessions. Neither
