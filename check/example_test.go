@@ -31,11 +31,11 @@ func ExampleProber() {
 	}}
 	defer prober.Close()
 	result := prober.Probe(context.Background())
-	fmt.Println(result.Status, result.TLS.Version, result.TLS.Server.Subject)
+	fmt.Println(result.Status, result.Server.Subject.CommonName)
 
 	master.Set(checktest.Stopped)
 	fmt.Println(prober.Probe(context.Background()).Fault.Reason)
 	// Output:
-	// 200 TLS 1.3 puppet1.example.com
+	// 200 puppet1.example.com
 	// refused
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,7 +25,7 @@ const (
 // ExpirySettings say when to warn.
 type ExpirySettings struct {
 	// Warn is how long before a certificate or CRL expires the check begins to warn; see
-	// ExpiryMargin for those with a short lifetime.
+	// Expiry.Margin for those with a short lifetime.
 	Warn time.Duration `yaml:"warn" min:"1h" max:"3650d"`
 	// Names are the names that agents use for the master, as far as puppet.conf has them.
 	Names []string `yaml:"-"`
@@ -64,124 +65,112 @@ func (s *ExpirySettings) judge(r Result, now time.Time) Finding {
 		f.Detail = "the master is asked without a client certificate: " + fault.Error()
 		return f
 	}
-	all := r.dated()
+	all := r.Expiries()
 	if len(all) == 0 {
 		return f.unknown("no certificate has been read")
 	}
-	late := slices.DeleteFunc(slices.Clone(all), func(d dated) bool { return d.at.Sub(now) >= d.margin(s.Warn) })
+	late := slices.DeleteFunc(slices.Clone(all), func(e Expiry) bool { return e.Until.Sub(now) >= e.Margin(s.Warn) })
 	if len(late) > 0 {
 		all = late
 	}
-	first := slices.MinFunc(all, func(a, b dated) int { return a.at.Compare(b.at) })
-	left, end := first.at.Sub(now), first.at.UTC().Format(time.RFC3339)
-	f.Value = fmt.Sprintf("%s, in %s: %s", end, text.Age(left), first.what)
+	first := slices.MinFunc(all, func(a, b Expiry) int { return a.Until.Compare(b.Until) })
+	left, end := first.Until.Sub(now), first.Until.UTC().Format(time.RFC3339)
+	f.Value = fmt.Sprintf("%s, in %s: %s", end, text.Age(left), first)
 	switch {
 	case left <= 0:
-		f.Value = end + ": " + first.what
-		f.State, f.Reason, f.Detail = StateBad, Expired, first.what+" expired at "+end
+		f.Value = end + ": " + first.String()
+		f.State, f.Reason, f.Detail = StateBad, Expired, first.String()+" expired at "+end
 	case r.Warning != nil:
 		f.State, f.Reason, f.Detail = StateWarn, FilesNotUsed, "the files on disk cannot be used: "+r.Warning.Error()
 	case r.renewed():
 		f.State, f.Reason = StateWarn, CertificateOnDisk
 		f.Detail = fmt.Sprintf("the certificate %s was renewed on disk, not loaded: the one in use expires at %s",
-			r.Own.Subject, r.TLS.Server.NotAfter.UTC().Format(time.RFC3339))
+			r.Own.Subject.CommonName, r.Server.NotAfter.UTC().Format(time.RFC3339))
 	case len(r.lacking(s.Names)) > 0:
 		f.State, f.Reason = StateWarn, NameMissing
 		f.Detail = fmt.Sprintf("the master's certificate has only %s, not %s, which puppet.conf names",
-			strings.Join(r.TLS.Server.Names, ", "), strings.Join(r.lacking(s.Names), ", "))
+			strings.Join(r.Server.DNSNames, ", "), strings.Join(r.lacking(s.Names), ", "))
 	case len(late) > 0:
-		f.State, f.Reason, f.Detail = StateWarn, ExpiresSoon, first.what+" expires at "+end
+		f.State, f.Reason, f.Detail = StateWarn, ExpiresSoon, first.String()+" expires at "+end
 	}
 	return f
 }
 
 // lacking returns the names for which the master's certificate is not valid.
 func (r Result) lacking(names []string) []string {
-	if r.TLS == nil || len(r.TLS.Server.Names) == 0 {
+	if r.Server == nil || len(r.Server.DNSNames) == 0 {
 		return nil // agents then compare the common name with the certname
 	}
-	shown := x509.Certificate{DNSNames: r.TLS.Server.Names}
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		return slices.Contains(shown.DNSNames, name) || shown.VerifyHostname(name) == nil
+		return slices.Contains(r.Server.DNSNames, name) || r.Server.VerifyHostname(name) == nil
 	})
 }
 
 // renewed reports whether the host's certificate on disk is another than the one that the master
 // loaded when it started. A master whose certificate has another name does not use the host's.
 func (r Result) renewed() bool {
-	if r.Own == nil || r.TLS == nil {
-		return false
+	return r.Own != nil && r.Server != nil &&
+		r.Own.Subject.CommonName == r.Server.Subject.CommonName && !r.Own.Equal(r.Server)
+}
+
+// Expiry is a certificate or a CRL in use.
+type Expiry struct {
+	Of     string    `json:"of"`     // server, own, ca or crl
+	Name   string    `json:"name"`   // common name of the subject; of a CRL that of the issuer
+	Serial string    `json:"serial"` // hexadecimal; of a CRL its place in the file
+	From   time.Time `json:"from"`
+	Until  time.Time `json:"until"`
+}
+
+// String says what it is, in words.
+func (e Expiry) String() string {
+	words := map[string]string{
+		"server": "the master's certificate ", "own": "our certificate ", "ca": "the CA certificate ", "crl": "the CRL of ",
 	}
-	shown, own := r.TLS.Server, *r.Own
-	another := shown.Serial != own.Serial || shown.Issuer != own.Issuer || !shown.NotAfter.Equal(own.NotAfter)
-	return shown.Subject == own.Subject && another
+	return words[e.Of] + e.Name
 }
-
-// dated is something that expires.
-type dated struct {
-	what     string
-	from, at time.Time
-}
-
-func (d dated) margin(warn time.Duration) time.Duration { return ExpiryMargin(warn, d.from, d.at) }
 
 // ExpiryWarn is the default time before an end at which a warning begins.
 const ExpiryWarn = 30 * 24 * time.Hour
 
-// ExpiryMargin returns how long before its end a warning begins for a certificate or CRL
-// that is valid from one time to another: warn, or a quarter of a short lifetime if that
-// is less. What lives for less than 120 days is renewed by a program, for example by the agent
+// Margin returns how long before the end a warning begins: warn, or a quarter of a short lifetime if
+// that is less. What lives for less than 120 days is renewed by a program, for example by the agent
 // of Puppet 8, 30 days before the end of 90, and would be warned of at each renewal.
-func ExpiryMargin(warn time.Duration, from, to time.Time) time.Duration {
-	if life := to.Sub(from); !from.IsZero() && life < 120*24*time.Hour {
+func (e Expiry) Margin(warn time.Duration) time.Duration {
+	if life := e.Until.Sub(e.From); !e.From.IsZero() && life < 120*24*time.Hour {
 		return min(warn, life/4)
 	}
 	return warn
 }
 
-// dated lists what expires.
-func (r Result) dated() (list []dated) {
-	certificates := func(whose string, some ...Certificate) {
-		for _, c := range some {
-			list = append(list, dated{whose + " certificate " + c.Subject, c.NotBefore, c.NotAfter})
+// Expiries returns the certificates and CRLs whose end matters. CA certificates of the same name replace each
+// other, and so do CRLs: of these, the last to expire is returned, in the place of the first. One without
+// an end is left out.
+func (r Result) Expiries() (list []Expiry) {
+	add := func(e Expiry) {
+		i := slices.IndexFunc(list, func(other Expiry) bool { return other.Of == e.Of && other.Name == e.Name })
+		switch {
+		case e.Until.IsZero():
+		case i < 0:
+			list = append(list, e)
+		case e.Until.After(list[i].Until):
+			list[i] = e
 		}
 	}
-	if r.TLS != nil {
-		certificates("the master's", r.TLS.Server)
+	certificates := func(of string, some ...*x509.Certificate) {
+		for _, c := range some {
+			add(Expiry{of, c.Subject.CommonName, c.SerialNumber.Text(16), c.NotBefore, c.NotAfter})
+		}
+	}
+	if r.Server != nil {
+		certificates("server", r.Server)
 	}
 	if r.Own != nil {
-		certificates("our", *r.Own)
+		certificates("own", r.Own)
 	}
-	cas, crls := r.Expiring()
-	certificates("the CA", cas...)
-	for _, c := range crls {
-		list = append(list, dated{"the CRL of " + c.Issuer, c.Updated, c.Expires})
+	certificates("ca", r.CAs...)
+	for i, crl := range r.CRLs {
+		add(Expiry{"crl", crl.Issuer.CommonName, strconv.Itoa(i), crl.ThisUpdate, crl.NextUpdate})
 	}
 	return list
-}
-
-// Expiring returns the CA certificates and the CRLs whose end matters. Those with the same
-// name replace each other: of these, the last to expire is returned, in the place of the
-// first. One without an end is left out.
-func (r Result) Expiring() (cas []Certificate, crls []CRL) {
-	return lasting(r.CAs, func(c Certificate) (string, time.Time) { return c.Subject, c.NotAfter }),
-		lasting(r.CRLs, func(c CRL) (string, time.Time) { return c.Issuer, c.Expires })
-}
-
-func lasting[T any](list []T, read func(T) (name string, end time.Time)) (kept []T) {
-	places := map[string]int{}
-	for _, one := range list {
-		name, end := read(one)
-		i, replaced := places[name]
-		switch {
-		case end.IsZero():
-		case !replaced:
-			places[name], kept = len(kept), append(kept, one)
-		default:
-			if _, other := read(kept[i]); end.After(other) {
-				kept[i] = one
-			}
-		}
-	}
-	return kept
 }

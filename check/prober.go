@@ -128,10 +128,3 @@ type Result struct {
 	Pool                *Pool         // of JRubies; nil if the answer has none
 	PoolErr             error         // why there is no Pool, of a master that has answered
 }
-
-// TLS, Certificate and CRL are those of package puppetclient.
-type (
-	TLS         = puppetclient.TLS
-	Certificate = puppetclient.Certificate
-	CRL         = puppetclient.CRL
-)

@@ -45,11 +45,8 @@ func TestResultDescribesTheConnection(t *testing.T) {
 	m := newMaster(t)
 	r := newProber(t, m).Probe(t.Context())
 	wantReason(t, r, check.OK)
-	if r.TLS == nil || r.TLS.Version != "TLS 1.3" || r.TLS.Server.Subject != certname {
-		t.Errorf("TLS is %+v, want TLS 1.3 with %s", r.TLS, certname)
-	}
-	if r.Own == nil || r.Own.Serial != m.Leaf.Certificate.SerialNumber.Text(16) {
-		t.Errorf("own certificate is %+v", r.Own)
+	if leaf := m.Leaf.Certificate; !strings.HasPrefix(r.TLS, "TLS 1.3, ") || !leaf.Equal(r.Server) || !leaf.Equal(r.Own) {
+		t.Errorf("%s with %+v, own certificate %+v", r.TLS, r.Server, r.Own)
 	}
 	want := "https://" + m.Address() + "/status/v1/services/jruby-metrics?level=debug"
 	if r.URL != want || r.Status != 200 || r.Body != nil {
@@ -245,7 +242,7 @@ func TestPlainHTTPBehindATLSOffload(t *testing.T) {
 	for _, handshake := range []bool{true, false} {
 		r := p.Probe(t.Context())
 		wantReason(t, r, check.OK)
-		if r.TLS != nil || r.Anonymous != nil || r.Warning != nil || r.Handshake != handshake || len(p.Local()) != 1 {
+		if r.TLS != "" || r.Anonymous != nil || r.Warning != nil || r.Handshake != handshake || len(p.Local()) != 1 {
 			t.Errorf("%+v, connections %v", r, p.Local())
 		}
 	}

@@ -3,6 +3,8 @@ package puppetclient
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net"
@@ -55,13 +57,14 @@ type Answer struct {
 	URL       string // what was asked
 	Status    int    // the HTTP status code, 0 without an answer
 	Body      []byte
-	Handshake bool          // the request used a new connection instead of a kept one
-	TLS       *TLS          // describes the connection; nil if there was none
-	Own       *Certificate  // the certificate of this host; nil if it could not be used
-	CAs       []Certificate // in the order of the bundle
-	CRLs      []CRL         // in use, in the order of the file
-	Warning   error         // why not all files are in use as they are on disk; nil if they are
-	Anonymous error         // why no certificate was offered; nil if one was
+	Handshake bool                   // the request used a new connection instead of a kept one
+	TLS       string                 // version and cipher of the connection; empty if there was none
+	Server    *x509.Certificate      // what the server showed; nil if there was no connection
+	Own       *x509.Certificate      // the certificate of this host; nil if it could not be used
+	CAs       []*x509.Certificate    // in the order of the bundle
+	CRLs      []*x509.RevocationList // in use, in the order of the file
+	Warning   error                  // why not all files are in use as they are on disk; nil if they are
+	Anonymous error                  // why no certificate was offered; nil if one was
 }
 
 // Local returns the client's ends of the connections that are open now, so that a
@@ -138,8 +141,7 @@ func (c *Client) Do(ctx context.Context, path string) (Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Timeout, DefaultTimeout))
 	defer cancel()
 	m, err := c.renew(time.Now())
-	a := m.described
-	a.URL, a.Warning = "https://"+c.Address+path, err
+	a := Answer{URL: "https://" + c.Address + path, Own: m.own.Leaf, CAs: m.bundle, CRLs: m.crls, Warning: err}
 	if strings.HasPrefix(c.Address, plainHTTP) {
 		a.URL, a.Warning = c.Address+path, nil
 	}
@@ -150,7 +152,9 @@ func (c *Client) Do(ctx context.Context, path string) (Answer, error) {
 	if used != nil {
 		a.Anonymous = used.trouble
 		if used.tls != nil && (err == nil || a.Handshake) {
-			a.TLS = describeTLS(used.tls.ConnectionState())
+			state := used.tls.ConnectionState()
+			a.TLS = tls.VersionName(state.Version) + ", " + tls.CipherSuiteName(state.CipherSuite)
+			a.Server = state.PeerCertificates[0]
 		}
 	}
 	if err != nil {

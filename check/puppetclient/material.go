@@ -32,8 +32,7 @@ type material struct {
 	intermediates *x509.CertPool // the others
 	crls          []*x509.RevocationList
 	revocation    Revocation
-	why           error  // why not all of the files can be used
-	described     Answer // with what the files contain, and nothing else
+	why           error // why not all of the files can be used
 }
 
 // parseMaterial returns as much of the files as can be used, and the first error. Without a
@@ -53,7 +52,6 @@ func parseMaterial(f Files, p pemFiles) (*material, error) {
 			m.crls, m.revocation, crlErr = nil, RevocationOff, fmt.Errorf("%s: %w", f.CRL, crlErr)
 		}
 	}
-	m.described = m.describe()
 	return m, cmp.Or(ownErr, caErr, crlErr)
 }
 

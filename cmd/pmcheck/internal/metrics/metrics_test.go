@@ -30,7 +30,6 @@ func TestEachVerdictAndEachCodeIsASeries(t *testing.T) {
 // TestFullStatusHasTheMetricsOfTheManual: and they pass the linter of promtool.
 func TestFullStatusHasTheMetricsOfTheManual(t *testing.T) {
 	now := time.Now()
-	certificate := check.Certificate{Subject: "puppet1.example.test", Serial: "1", NotAfter: now}
 	m := New(func(time.Time) status.Status {
 		return status.Status{
 			Services: []status.ServiceStatus{{
@@ -43,9 +42,7 @@ func TestFullStatusHasTheMetricsOfTheManual(t *testing.T) {
 				}}},
 			}},
 			Probe: status.ProbeStatus{
-				TLS:  &check.TLS{Server: certificate},
-				CRLs: []check.CRL{{Issuer: "Puppet CA", Expires: now}},
-				CAs:  []check.Certificate{certificate},
+				Expiries: []check.Expiry{{Of: "ca", Name: "Puppet CA", Serial: "1", Until: now}, {Of: "crl", Name: "Puppet CA"}},
 			},
 			Silent: []status.Balancer{{Node: "lb2", Service: "server"}},
 			Holds: []drain.Hold{

@@ -48,13 +48,13 @@ func (s scrape) status(st status.Status) {
 	const refused = "Connections that were closed instead of answered: by allow, or by the limit."
 	s.send("pmcheck_refused_connections_total", refused, float64(st.Refused.Allow), labels{"by", "allow"})
 	s.send("pmcheck_refused_connections_total", refused, float64(st.Refused.Limit), labels{"by", "limit"})
-	for _, e := range st.Probe.Expiries() {
+	for _, e := range st.Probe.Expiries {
 		by := labels{"certificate", e.Of, "subject", e.Name, "serial", e.Serial}
 		s.send("pmcheck_certificate_expiry_timestamp_seconds", "When a certificate or CRL expires: own is pmcheck's, "+
 			"server is the master's, ca is in the CA bundle; the subject of a crl is its issuer.", seconds(e.Until), by)
 		s.send("pmcheck_certificate_expiry_margin_seconds", "How long before it expires it should be renewed: 30 days, "+
 			"or a quarter of a lifetime below 120 days.",
-			check.ExpiryMargin(check.ExpiryWarn, e.From, e.Until).Seconds(), by)
+			e.Margin(check.ExpiryWarn).Seconds(), by)
 	}
 	for _, v := range st.Services {
 		s.service(v)

@@ -99,11 +99,11 @@ func tone(s status.ServiceStatus) string {
 }
 
 // Expires returns the colour of a certificate or CRL.
-func (v *view) Expires(e status.Expiry) string {
+func (v *view) Expires(e check.Expiry) string {
 	switch left := e.Until.Sub(v.Time); {
 	case left <= 0:
 		return "bad"
-	case left < check.ExpiryMargin(check.ExpiryWarn, e.From, e.Until):
+	case left < e.Margin(check.ExpiryWarn):
 		return "warn"
 	}
 	return "ok"

@@ -134,7 +134,7 @@ func TestSectionsSayWhatIsTrue(t *testing.T) {
 			s.Believed = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
 		}, "balancers", "lb1 has stopped asking , 1h ago 192.0.2.5 Believed: balancers of 192.0.2.0/24"},
 		{"an expired CRL", drain.Ready, check.Unhealthy, func(s *status.Status, _ *status.ServiceStatus) {
-			s.Probe.CRLs = []check.CRL{{Issuer: "Puppet CA", Expires: now.Add(-time.Hour)}}
+			s.Probe.Expiries = []check.Expiry{{Of: "crl", Name: "Puppet CA", Until: now.Add(-time.Hour)}}
 		}, "certificates", "crl Puppet CA expiry 1h ago"},
 		{"another service", drain.Ready, check.Healthy, func(s *status.Status, _ *status.ServiceStatus) {
 			s.Services = append(s.Services, status.ServiceStatus{Name: "ca", Answer: status.Answer{Code: 404}})

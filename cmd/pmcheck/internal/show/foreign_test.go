@@ -1,6 +1,8 @@
 package show_test
 
 import (
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
 	"strings"
 	"testing"
@@ -20,14 +22,15 @@ func nasty() string {
 }
 
 func TestReportIsPrintedWithoutControlCharacters(t *testing.T) {
-	certificate := check.Certificate{Subject: nasty(), Issuer: nasty(), Serial: nasty()}
+	name := pkix.Name{CommonName: nasty()}
+	certificate := &x509.Certificate{Subject: name, Issuer: name, NotAfter: time.Now()}
 	result := check.Result{Fault: &check.Fault{Reason: puppetclient.BadAnswer, Err: errors.New(nasty())}}
 	result.Answer = puppetclient.Answer{
 		URL:     nasty(),
 		Status:  200,
-		TLS:     &check.TLS{Server: certificate},
-		Own:     &certificate,
-		CRLs:    []check.CRL{{Issuer: nasty()}},
+		Server:  certificate,
+		Own:     certificate,
+		CRLs:    []*x509.RevocationList{{Issuer: name, NextUpdate: time.Now()}},
 		Warning: errors.New(nasty()),
 	}
 	findings := []check.Finding{{Check: "jruby", State: check.StateWarn, Value: nasty(), Detail: nasty()}}

@@ -28,10 +28,8 @@ func Report(
 		took := status.Seconds(p.Took).Round(time.Millisecond / 10)
 		row(w, "answer", fmt.Sprintf("HTTP status %d in %s, handshake included", p.HTTP, took))
 	}
-	if p.TLS != nil {
-		row(w, "tls", p.TLS.Version+", "+p.TLS.Cipher)
-	}
-	for _, e := range p.Expiries() {
+	row(w, "tls", result.TLS)
+	for _, e := range p.Expiries {
 		row(w, e.Of, fmt.Sprintf("%s, serial %s, expiry %s", e.Name, e.Serial, text.When(e.Until, now)))
 	}
 	for _, c := range checks {

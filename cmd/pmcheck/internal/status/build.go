@@ -83,15 +83,13 @@ func (s *Status) Warn() {
 // NewProbeStatus returns the status of a probe with this result.
 func NewProbeStatus(address string, r check.Result) ProbeStatus {
 	p := ProbeStatus{
-		Address: address,
-		Asked:   r.Asked,
-		Took:    r.Took.Seconds(),
-		URL:     r.URL,
-		HTTP:    r.Status,
-		TLS:     r.TLS,
-		Own:     r.Own,
+		Address:  address,
+		Asked:    r.Asked,
+		Took:     r.Took.Seconds(),
+		URL:      r.URL,
+		HTTP:     r.Status,
+		Expiries: r.Expiries(),
 	}
-	p.CAs, p.CRLs = r.Expiring()
 	if r.Fault != nil {
 		p.Fault, p.Reason = r.Fault.Error(), r.Fault.Reason
 	}

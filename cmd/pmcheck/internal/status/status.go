@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -99,18 +98,16 @@ type CheckStatus struct {
 
 // ProbeStatus is the last probe.
 type ProbeStatus struct {
-	Address string              `json:"address"`
-	Count   int64               `json:"count"` // probes since the daemon started
-	Asked   time.Time           `json:"asked,omitzero"`
-	Took    float64             `json:"took_seconds"`
-	URL     string              `json:"url,omitempty"`
-	HTTP    int                 `json:"http_status,omitempty"`
-	TLS     *check.TLS          `json:"tls,omitempty"`
-	Own     *check.Certificate  `json:"own_certificate,omitempty"`
-	CAs     []check.Certificate `json:"cas,omitempty"`  // without those that others replace
-	CRLs    []check.CRL         `json:"crls,omitempty"` // without those that others replace
-	Fault   string              `json:"fault,omitempty"`
-	Reason  check.Reason        `json:"reason,omitempty"`
+	Address string       `json:"address"`
+	Count   int64        `json:"count"` // probes since the daemon started
+	Asked   time.Time    `json:"asked,omitzero"`
+	Took    float64      `json:"took_seconds"`
+	URL     string       `json:"url,omitempty"`
+	HTTP    int          `json:"http_status,omitempty"`
+	Fault   string       `json:"fault,omitempty"`
+	Reason  check.Reason `json:"reason,omitempty"`
+	// Expiries are the certificates and CRLs in use.
+	Expiries []check.Expiry `json:"expiries,omitempty"`
 	// Connections are the daemon's ends of its connections to the master.
 	Connections []netip.AddrPort `json:"own_connections"`
 }
@@ -226,33 +223,4 @@ func (v ServiceStatus) Pool() (*check.Pool, time.Time) {
 		}
 	}
 	return nil, time.Time{}
-}
-
-// Expiry is a certificate or a CRL in use.
-type Expiry struct {
-	Of     string // own, server, ca or crl
-	Name   string // the subject; the issuer of a CRL
-	Serial string // of a CRL its place in the list
-	From   time.Time
-	Until  time.Time
-}
-
-// Expiries returns the certificates and CRLs of the last probe.
-func (p ProbeStatus) Expiries() (list []Expiry) {
-	add := func(of string, c check.Certificate) {
-		list = append(list, Expiry{of, c.Subject, c.Serial, c.NotBefore, c.NotAfter})
-	}
-	if p.Own != nil {
-		add("own", *p.Own)
-	}
-	if p.TLS != nil {
-		add("server", p.TLS.Server)
-	}
-	for _, ca := range p.CAs {
-		add("ca", ca)
-	}
-	for i, crl := range p.CRLs {
-		list = append(list, Expiry{"crl", crl.Issuer, strconv.Itoa(i), crl.Updated, crl.Expires})
-	}
-	return list
 }

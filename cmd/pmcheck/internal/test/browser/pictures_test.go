@@ -71,8 +71,8 @@ func ordinary(now time.Time) scene {
 	}
 	expiry, code := &server.Checks[2], &server.Checks[4]
 	expiry.Value, expiry.Severity, code.Severity = "1300 days", check.Warn, check.Warn
-	s.status.Probe.TLS.Server.NotAfter = s.status.Probe.Own.NotAfter
-	s.status.Probe.CRLs[0].Expires = now.Add(1500 * day)
+	s.status.Probe.Expiries[0].Until = s.status.Probe.Expiries[1].Until
+	s.status.Probe.Expiries[3].Until = now.Add(1500 * day)
 	s.status.Balancers = []lab.Balancer{
 		balancer("192.0.2.10", "lb1", now, &lab.View{State: "UP", Weight: 100, WeightTotal: 200, SessionsTotal: 2}),
 		balancer("192.0.2.11", "lb2", now, &lab.View{State: "UP", Weight: 100, WeightTotal: 200}),

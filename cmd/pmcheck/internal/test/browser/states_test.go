@@ -58,7 +58,7 @@ func scenes(now time.Time) []scene {
 
 	stopped := newScene("stopped", now, check.Unhealthy, puppetclient.Refused, check.Pool{})
 	s = &stopped.status
-	s.Probe.TLS, s.Probe.Reason = nil, puppetclient.Refused
+	s.Probe.Expiries, s.Probe.Reason = s.Probe.Expiries[1:], puppetclient.Refused
 	s.Probe.Fault = "dial tcp 127.0.0.1:8140: connect: connection refused"
 	s.Services[0].Verdict.Detail, s.Services[0].Hint = s.Probe.Fault, check.Hint(puppetclient.Refused)
 	s.Services[0].Answer = lab.Answer{Code: 503, Body: "unhealthy: refused"}
@@ -69,10 +69,6 @@ func scenes(now time.Time) []scene {
 
 // newScene returns a master with two balancers and an ordinary hour.
 func newScene(name string, now time.Time, h check.Health, r check.Reason, pool check.Pool) scene {
-	cert := func(ends time.Duration) check.Certificate {
-		return check.Certificate{Subject: "puppet1.example.com", Issuer: "Puppet CA: ca.example.com", NotAfter: now.Add(ends)}
-	}
-	own := cert(1300 * day)
 	told := lab.Answer{Code: 200, Body: lab.ServingBody}
 	finding := func(name string, state check.State, value string) lab.CheckStatus {
 		f := check.Finding{Check: name, Severity: check.Eject, State: state, Value: value, Checked: now.Add(-time.Second)}
@@ -107,10 +103,12 @@ func newScene(name string, now time.Time, h check.Health, r check.Reason, pool c
 			Asked:   now.Add(-800 * time.Millisecond),
 			Took:    .0042,
 			URL:     "https://puppet1.example.com:8140/status/v1/services/jruby-metrics?level=debug",
-			TLS:     &check.TLS{Server: cert(20 * day)},
-			Own:     &own,
-			CAs:     []check.Certificate{{Subject: "Puppet CA: ca.example.com", NotAfter: now.Add(3100 * day)}},
-			CRLs:    []check.CRL{{Issuer: "Puppet CA: ca.example.com", Expires: now.Add(-5 * day)}},
+			Expiries: []check.Expiry{
+				{Of: "server", Name: "puppet1.example.com", Until: now.Add(20 * day)},
+				{Of: "own", Name: "puppet1.example.com", Until: now.Add(1300 * day)},
+				{Of: "ca", Name: "Puppet CA: ca.example.com", Until: now.Add(3100 * day)},
+				{Of: "crl", Name: "Puppet CA: ca.example.com", Until: now.Add(-5 * day)},
+			},
 		},
 		Balancers: []lab.Balancer{
 			balancer("192.0.2.10", "lb1", now, &lab.View{State: "NOLB", WeightTotal: 2, SessionsTotal: 17}),
@@ -177,6 +175,6 @@ func hostile(now time.Time) scene {
 	s.status.Services[0].Checks[0].Pool.Borrowed = []check.Loan{{Request: "GET /" + script + long, Seconds: 2}}
 	s.status.Services[0].Verdict.Detail, s.status.Services[0].Checks[1].Value = script, long
 	s.status.Services[0].Obstacles = []lab.Obstacle{{Text: script}, {Text: long}}
-	s.status.Probe.CAs[0].Subject, s.status.Probe.Fault, s.status.Probe.Address = script+long, long, long+":8140"
+	s.status.Probe.Expiries[2].Name, s.status.Probe.Fault, s.status.Probe.Address = script+long, long, long+":8140"
 	return s
 }
