@@ -123,7 +123,7 @@ func (d *departure) out(ctx context.Context) error {
 		late, _ := errors.AsType[*Error](err)
 		switch {
 		case err == nil || d.Stop != nil && late != nil && late.Kind == NotIdle: // it stops in any case
-			return errors.Join(err, d.change(drain.Firm))
+			return errors.Join(err, d.hold(drain.Firm))
 		case d.told || d.set.Leaving == drain.Firm:
 			return err
 		}
@@ -302,27 +302,41 @@ func (d *departure) witnessed(ctx context.Context) error {
 	return err
 }
 
-// hold writes the hold.
+// hold writes the hold, or changes what it waits for. One that another party has lifted or replaced meanwhile is gone.
 func (d *departure) hold(leaving drain.Leaving) error {
+	before := d.set
 	set, err := d.Holds.Change(d.Hold.Holder, d.Hold.Service, func(old drain.Hold) (drain.Hold, error) {
-		if d.New && old.Mode != "" {
+		switch {
+		case before.Mode != "" && old != before:
+			return old, errGone
+		case before.Mode == "" && old.Mode != "" && d.New:
 			return old, &Error{Kind: Taken, Text: fmt.Sprintf("%s holds already: %s", old.Holder, old)}
 		}
 		return d.over(old, leaving), nil
 	})
-	d.set = set
-	if err == nil && d.Changed != nil {
+	if err != nil {
+		return err
+	}
+	if before.Mode == "" && d.Changed != nil {
 		d.Changed("held", set)
 	}
-	return err
+	d.set = set
+	return nil
 }
 
 // over returns the hold to set in place of old. One that is set again, to wait for it or to make it stricter,
 // must not become endless or lose its reason, and one that is firm stays firm: work may have begun. A zero old
-// holds nothing.
+// holds nothing. That of a service that stops has an end, so that one whose lift is lost ends by itself; one that is
+// leaving takes nothing from agents, and outlasts every wait.
 func (d *departure) over(old drain.Hold, leaving drain.Leaving) drain.Hold {
 	h := d.Hold
-	d.becomes(&h, leaving)
+	h.Leaving = leaving
+	if d.Stop != nil {
+		h.Until = time.Now().Add(longestStart)
+		if leaving != drain.Firm {
+			h.Until = h.Until.Add(LongestTurn + overtime + d.Stop.Limits.Wait)
+		}
+	}
 	if old.Mode == "" {
 		return h
 	}
@@ -334,28 +348,6 @@ func (d *departure) over(old drain.Hold, leaving drain.Leaving) drain.Hold {
 	}
 	h.Reason, h.UntilReboot = cmp.Or(h.Reason, old.Reason), h.UntilReboot || old.UntilReboot
 	return h
-}
-
-// change sets what the hold waits for.
-func (d *departure) change(leaving drain.Leaving) (err error) {
-	if d.set.Leaving == drain.Firm && d.Stop == nil {
-		return nil
-	}
-	d.set, err = d.Amend(d.set, func(h *drain.Hold) { d.becomes(h, leaving) })
-	return err
-}
-
-// becomes sets what a hold waits for, and the end of that of a service that stops: one whose lift is lost ends by
-// itself, and one that is leaving takes nothing from agents, and outlasts every wait.
-func (d *departure) becomes(h *drain.Hold, leaving drain.Leaving) {
-	h.Leaving = leaving
-	if d.Stop == nil {
-		return
-	}
-	h.Until = time.Now().Add(longestStart)
-	if leaving != drain.Firm {
-		h.Until = h.Until.Add(LongestTurn + overtime + d.Stop.Limits.Wait)
-	}
 }
 
 // undo lifts the hold. One that is gone by now is another party's matter.
@@ -375,7 +367,7 @@ func (d *departure) follow(ctx context.Context) error {
 	left, err := d.wait(ctx, phaseTurn, 0, d.look)
 	if err == nil && left != nil && d.Stop != nil {
 		d.Note("goes on wherever there is another server: " + balancer.Summary(left))
-		if err = d.change(drain.LeavingBesideSpare); err == nil {
+		if err = d.hold(drain.LeavingBesideSpare); err == nil {
 			left, err = d.wait(ctx, phaseInsist, 0, d.look)
 		}
 	}
