@@ -24,10 +24,9 @@ func catchSignals() (caught <-chan os.Signal, stop func()) {
 }
 
 // runCommand runs a command to its end and returns its exit status. It passes on the signals that arrive in caught, and
-// calls renew, before the command and at the given interval. A terminal sends SIGINT and SIGQUIT to the command itself,
+// calls renew at the given interval. A terminal sends SIGINT and SIGQUIT to the command itself,
 // which must not get them twice: apt and others take a second interrupt for "at once".
 func runCommand(cmd *exec.Cmd, caught <-chan os.Signal, every time.Duration, renew func()) (status int, err error) {
-	renew()
 	if err := cmd.Start(); err != nil {
 		return notRun, err
 	}

@@ -56,13 +56,16 @@ func withHold(c *cli.Context) error {
 	r.Hold.Until = time.Now().Add(r.Wait + heldOn + time.Minute) // of the way out
 	host := hostOf(c)
 	set, err := host.takeOut(c, r)
-	if err != nil {
-		host.Note("not run: " + line)
-		return errors.Join(err, host.takeBack(set))
-	}
 	endAt := func(end time.Time) (err error) {
 		set, err = host.Amend(set, func(h *drain.Hold) { h.Until = end })
 		return err
+	}
+	if err == nil { // without a hold that lasts, it must not run
+		err = endAt(time.Now().Add(heldOn))
+	}
+	if err != nil {
+		host.Note("not run: " + line)
+		return errors.Join(err, host.takeBack(set))
 	}
 	status, err := runCommand(work, caught, heldOn/3, func() {
 		if err := endAt(time.Now().Add(heldOn)); err != nil {
