@@ -12,21 +12,6 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 )
 
-func TestDefaultSeverities(t *testing.T) {
-	want := map[string]check.Severity{
-		check.CheckProbe: check.Eject, check.CheckJRuby: check.Eject, check.CheckUnit: check.Eject,
-		check.CheckExpiry: check.Warn, check.CheckDisk: check.Eject,
-		check.CheckCode: check.Warn, check.CheckPuppetDB: check.Warn,
-	}
-	got := map[string]check.Severity{}
-	for _, c := range check.All() {
-		got[c.Name] = check.All().Severity(c.Name)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-}
-
 // Each reason that is declared belongs to a check, or to all of them.
 func TestReasonsAreComplete(t *testing.T) {
 	want, got := map[check.Reason]int{check.OK: 1}, map[check.Reason]int{check.OK: 1, check.NotKnown: 1}

@@ -181,15 +181,3 @@ func TestPoolFollowsTheResults(t *testing.T) {
 		}
 	}
 }
-
-func TestThresholdsAreSettable(t *testing.T) {
-	now := time.Now()
-	j := &poolCheck{JRubySettings: &JRubySettings{StuckAfter: 3 * time.Second, WarmingMax: time.Second}}
-	j.judge(pool(2, 1, nil, nil), now)
-	if got := j.judge(pool(2, 1, nil, nil), now.Add(time.Second)); got.Health != Busy {
-		t.Errorf("%q at the end of warming, want busy", got.Health)
-	}
-	if got := j.judge(pool(1, 0, []float64{3}, []float64{1}), now); got.Reason != JRubyStuck {
-		t.Errorf("%s after three seconds, want %s", got.Reason, JRubyStuck)
-	}
-}

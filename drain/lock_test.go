@@ -39,14 +39,22 @@ func TestOnlyAWriterStopsAWriter(t *testing.T) {
 	unlock := keepLocked(t, lock)
 	_, putErr := tryPut(s, drain.Hold{Holder: "b", Mode: drain.Drain})
 	_, liftErr := s.Lift("a", "")
-	for _, err := range []error{putErr, liftErr} {
+	wantHolds(t, s, "a:drain") // a reader does not depend on the lock
+	unlock()
+	var nested error // of a writer between the look at a hold and its replacement
+	if _, err := s.Change("a", "", func(old drain.Hold) (drain.Hold, error) {
+		_, nested = s.Lift("a", "")
+		return old, nil
+	}); err != nil {
+		t.Error(err)
+	}
+	for _, err := range []error{putErr, liftErr, nested} {
 		we, is := errors.AsType[*fs.PathError](err)
 		if !is || !errors.Is(err, drain.ErrBusy) || filepath.Dir(we.Path) != s.UntilReboot {
 			t.Errorf("error %v", err)
 		}
 	}
-	wantHolds(t, s, "a:drain") // a reader does not depend on the lock
-	unlock()
+	wantHolds(t, s, "a:drain")
 	if _, err := s.Lift("a", ""); err != nil {
 		t.Error(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,104 +12,81 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// replaceDir replaces dir by a new directory with the hold a.
-func replaceDir(dir string) error {
-	next := dir + ".next"
-	return errors.Join(os.Mkdir(next, 0o755),
-		os.WriteFile(filepath.Join(next, "a.json"), []byte(`{"mode":"drain"}`), 0o644),
-		os.Rename(dir, dir+".old"), os.Rename(next, dir))
+// A replacement is a step of TestReplacedDirectoryIsAHold: what happens to a directory, or to what reads it, and the
+// holds that a watcher sees then.
+type replacement struct {
+	do    func(dir string, s *drain.Store, w *drain.Watcher) error
+	holds string
+	says  string // in the error of the first hold
 }
 
-// Until it is accepted, a directory that has replaced another one does not prove that
-// there are no holds.
+// in is a step in which something happens to the directory alone.
+func in(do func(dir string) error, holds, says string) replacement {
+	return replacement{func(dir string, _ *drain.Store, _ *drain.Watcher) error { return do(dir) }, holds, says}
+}
+
+// Until it is accepted, a directory that has replaced another one does not prove that there are no holds. The first
+// one that a watcher sees replaces none.
 func TestReplacedDirectoryIsAHold(t *testing.T) {
 	t.Parallel()
+	accept := func(holds string) replacement {
+		return replacement{func(_ string, _ *drain.Store, w *drain.Watcher) error { w.Accept(); return nil }, holds, ""}
+	}
+	liftAll := func(_ string, s *drain.Store, _ *drain.Watcher) error { _, err := s.LiftAll(); return err }
+	nothing := func(string) error { return nil }
+	create := func(dir string) error { return os.MkdirAll(dir, 0o755) }
+	moveAway := func(dir string) error { return os.Rename(dir, dir+".old") }
+	link := func(dir string) error {
+		return errors.Join(os.Rename(dir, dir+".real"), os.Symlink(dir+".real", dir))
+	}
+	replace := func(dir string) error {
+		return errors.Join(moveAway(dir), create(dir),
+			os.WriteFile(filepath.Join(dir, "a.json"), []byte(drained), 0o644))
+	}
+	const missing, reload, both = `"pmcheck ready" creates it`, `"systemctl reload pmcheck" accepts it`, doubt + " a:drain"
 	for _, tc := range []struct {
-		name  string
-		do    func(dir string) error
-		doubt bool
-		holds string
+		name   string
+		before func(dir string) error // before the watcher runs
+		steps  []replacement
 	}{
-		{"created again", func(dir string) error {
-			return errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o755))
-		}, true, ""},
-		{"another in its place", replaceDir, true, " a:drain"},
-		{"link to another", func(dir string) error {
-			return errors.Join(replaceDir(dir), os.Rename(dir, dir+".real"), os.Symlink(dir+".real", dir))
-		}, true, " a:drain"},
-		{"moved and linked to", func(dir string) error {
-			return errors.Join(os.Rename(dir, dir+".real"), os.Symlink(dir+".real", dir))
-		}, false, ""},
-		{"moved away and back", func(dir string) error {
-			return errors.Join(replaceDir(dir), os.RemoveAll(dir), os.Rename(dir+".old", dir))
-		}, false, ""},
-		{"other permissions and times", func(dir string) error {
+		{"another in its place", nothing, []replacement{in(replace, both, reload), {liftAll, doubt, reload}, accept("")}},
+		{"link to another", nothing, []replacement{
+			in(func(dir string) error { return errors.Join(replace(dir), link(dir)) }, both, reload), accept("a:drain"),
+		}},
+		{"with its parent", nothing, []replacement{
+			in(func(dir string) error { return os.RemoveAll(filepath.Dir(dir)) }, doubt, ""),
+			in(create, doubt, reload), accept(""),
+		}},
+		{"moved and linked to", nothing, []replacement{in(link, "", "")}},
+		{"moved away and back", nothing, []replacement{in(func(dir string) error {
+			return errors.Join(replace(dir), os.RemoveAll(dir), os.Rename(dir+".old", dir))
+		}, "", "")}},
+		{"other permissions and times", nothing, []replacement{in(func(dir string) error {
 			return errors.Join(os.Chmod(dir, 0o750), os.Chtimes(dir, noon, noon), os.Chmod(dir, 0o755))
-		}, false, ""},
+		}, "", "")}},
+		{"the first", os.Remove, []replacement{in(nothing, doubt, missing), in(create, "", "")}},
+		{"missing when the others are accepted", nothing, []replacement{
+			in(moveAway, doubt, missing), accept(doubt), in(nothing, doubt, missing), in(create, doubt, reload),
+		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s, _ := newStore(t)
+			must(t, tc.before(s.Persistent))
 			w := watch(t, s, 10*time.Millisecond)
-			must(t, tc.do(s.Persistent))
-			// A hold in the other directory shows that w has read this one since.
-			put(t, s, drain.Hold{Holder: "canary", Mode: drain.Maint, UntilReboot: true})
-			const canary = "canary:maint:reboot"
-			if tc.doubt {
-				waitFor(t, w, canary+" "+doubt+tc.holds)
-				w.Accept()
+			for i, step := range tc.steps {
+				must(t, step.do(s.Persistent, s, w))
+				// A hold in the other directory shows that w has read this one since.
+				since := put(t, s, drain.Hold{Holder: "step", Mode: drain.Maint, Reason: tc.name[i:], UntilReboot: true})
+				waitUntil(t, w, func() bool {
+					list := w.Current().Holds()
+					at := slices.Index(list, since)
+					if at < 0 {
+						return false
+					}
+					list = slices.Delete(list, at, at+1)
+					return describe(list) == step.holds && (step.says == "" || strings.Contains(list[0].Error, step.says))
+				})
 			}
-			waitFor(t, w, canary+tc.holds)
 		})
 	}
-}
-
-func TestHoldForAReplacedDirectoryStaysUntilAccepted(t *testing.T) {
-	t.Parallel()
-	s, w := watched(t, 10*time.Millisecond)
-	must(t, replaceDir(s.Persistent))
-	waitFor(t, w, doubt+" a:drain")
-	const told = `the directory was replaced; its former holds are not known; ` +
-		`"systemctl reload pmcheck" accepts it as it is`
-	if h := w.Current().Holds()[0]; h.Path != s.Persistent || h.Error != told {
-		t.Errorf("%s: %s", h.Path, h.Error)
-	}
-	if got := describe(s.Watch().Current().Holds()); got != "a:drain" {
-		t.Errorf("a new watcher sees %s", got)
-	}
-	if _, err := s.Lift(drain.Directory, ""); !errors.Is(err, drain.ErrNotFound) {
-		t.Errorf("%v, want %v: no file holds", err, drain.ErrNotFound)
-	}
-	_, err := s.LiftAll()
-	must(t, err)
-	waitFor(t, w, doubt) // no lift accepts it
-	w.Accept()
-	waitFor(t, w, "")
-}
-
-// The first directory that a watcher sees replaces none.
-func TestFirstDirectoryReplacesNothing(t *testing.T) {
-	t.Parallel()
-	s, _ := newStore(t)
-	must(t, os.Remove(s.Persistent))
-	w := watch(t, s, 10*time.Millisecond)
-	waitFor(t, w, doubt)
-	must(t, os.Mkdir(s.Persistent, 0o755))
-	waitFor(t, w, "")
-}
-
-// A directory that is missing when the others are accepted is not accepted with them.
-func TestMissingDirectoryIsNotAccepted(t *testing.T) {
-	t.Parallel()
-	s, w := watched(t, 10*time.Millisecond)
-	must(t, os.Rename(s.Persistent, s.Persistent+".old"))
-	waitFor(t, w, doubt)
-	w.Accept()
-	seen := doubt
-	for _, canary := range []string{"x", "y"} { // the second shows that w has read the directories since
-		put(t, s, drain.Hold{Holder: canary, Mode: drain.Maint, UntilReboot: true})
-		seen += " " + canary + ":maint:reboot"
-		waitFor(t, w, seen)
-	}
-	must(t, os.Mkdir(s.Persistent, 0o755))
-	waitUntil(t, w, func() bool { return strings.Contains(w.Current().Holds()[0].Error, "was replaced") })
 }

@@ -1,7 +1,6 @@
 package drain_test
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -87,16 +86,6 @@ func TestZeroSnapshotIsNotReady(t *testing.T) {
 	}
 }
 
-func TestChangingReturnedHoldsKeepsTheSnapshot(t *testing.T) {
-	snap := files{"a": drained}.snapshot(t)
-	snap.Holds()[0].Mode = drain.Ready
-	_, by := snap.Mode("", noon)
-	by[0].Mode = drain.Ready
-	if got, _ := snap.Mode("", noon); got != drain.Drain {
-		t.Errorf("mode %s after a change of a copy", got)
-	}
-}
-
 func TestClockSetBackRevivesAHold(t *testing.T) {
 	s, _ := newStore(t)
 	put(t, s, drain.Hold{Holder: "a", Mode: drain.Maint, Until: hours(1)})
@@ -117,18 +106,6 @@ func TestClockSetBackRevivesAHold(t *testing.T) {
 		live := describe(snap.At(step.now).Holds())
 		if mode != step.want || live != step.live {
 			t.Errorf("at %s: %s by %q, want %s by %q", step.now, mode, live, step.want, step.live)
-		}
-	}
-}
-
-func TestHoldJSONLeavesOutWhatIsNotKnown(t *testing.T) {
-	for want, hold := range map[string]drain.Hold{
-		`{"holder":"a","service":"ca","mode":"drain","since":"2026-03-01T12:00:00Z","until_reboot":true,"path":"/a"}`: {
-			Holder: "a", Service: "ca", Mode: drain.Drain, Since: noon, UntilReboot: true, Path: "/a"},
-		`{"holder":"b","mode":"maint","until_reboot":false}`: {Holder: "b", Mode: drain.Maint},
-	} {
-		if got, err := json.Marshal(hold); err != nil || string(got) != want {
-			t.Errorf("%v\n got %s\nwant %s", err, got, want)
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -158,28 +157,6 @@ func TestChangeSeesTheHoldThatItReplaces(t *testing.T) {
 	wantHolds(t, s, "operator:drain operator@ca:drain")
 }
 
-// Two writers that each add to the reason must not lose a word.
-func TestChangeIsNotInterruptedByAnotherWriter(t *testing.T) {
-	s, _ := newStore(t)
-	const writers, times = 4, 5
-	var group sync.WaitGroup
-	for range writers {
-		group.Go(func() {
-			for range times {
-				if _, err := s.Change("operator", "", func(old drain.Hold) (drain.Hold, error) {
-					return drain.Hold{Mode: drain.Drain, Reason: old.Reason + "x"}, nil
-				}); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	group.Wait()
-	if got := s.Read().Holds()[0].Reason; len(got) != writers*times {
-		t.Errorf("%d of %d changes are left", len(got), writers*times)
-	}
-}
-
 func TestUndoTakesBackOnlyTheHoldThatWasSet(t *testing.T) {
 	const nothing, another, lifted, later = "", "another writer sets it", "another lifts it", "time passes"
 	for _, tt := range []struct {
@@ -226,43 +203,5 @@ func TestUndoTakesBackOnlyTheHoldThatWasSet(t *testing.T) {
 				t.Errorf("left: %q, want %q", left, tt.want)
 			}
 		})
-	}
-}
-
-// What a reader meets at any moment is also what a writer that is killed then leaves.
-func TestHoldsAreWholeAtAnyMoment(t *testing.T) {
-	t.Parallel()
-	s, _ := newStore(t)
-	long := strings.Repeat("b", 20<<10) // long enough for a torn file to be noticed
-	put(t, s, drain.Hold{Holder: "operator", Mode: drain.Drain, Reason: long})
-	done := make(chan error, 1)
-	go func() {
-		var err error
-		for n := 0; n < 24 && err == nil; n++ { // two moves during one read would hide the hold from it
-			_, operatorErr := tryPut(s, drain.Hold{Holder: "operator", Mode: drain.Drain, Reason: long, UntilReboot: n/4%2 == 0})
-			_, upgradeErr := tryPut(s, drain.Hold{Holder: "upgrade", Mode: drain.Maint, Reason: long})
-			_, liftErr := s.Lift("upgrade", "")
-			err = errors.Join(operatorErr, upgradeErr, liftErr)
-		}
-		done <- err
-	}()
-	for {
-		holds := s.Read().Holds()
-		held := false
-		for _, h := range holds {
-			held = held || h.Holder == "operator"
-			if h.Code != "" || h.Reason != long {
-				t.Fatalf("torn: %+v", h)
-			}
-		}
-		if !held {
-			t.Fatalf("the operator's hold is not in %q", describe(holds))
-		}
-		select {
-		case err := <-done:
-			must(t, err)
-			return
-		default:
-		}
 	}
 }

@@ -47,12 +47,6 @@ func stop(r *leave.Request) {
 	r.Stop = guardOf(drain.Guard, restarting)
 }
 
-// isKind reports whether err is a leave.Error of a kind.
-func isKind(err error, kind leave.Kind) bool {
-	e, is := errors.AsType[*leave.Error](err)
-	return is && e.Kind == kind
-}
-
 // hooks are holds with something before and after each change of one. An error before it keeps it from being made.
 type hooks struct {
 	leave.Holds

@@ -50,22 +50,6 @@ func TestSlot(t *testing.T) {
 	}
 }
 
-func TestASlotIsGivenBackOnceAgentsAreSent(t *testing.T) {
-	for _, tt := range []struct {
-		name   string
-		status status.Status
-		want   bool
-	}{
-		{"in service", st(drain.Ready, serves, asking(sends)), true},
-		{"one balancer does not send yet", st(drain.Ready, serves, asking(sends), asking()), false},
-		{"not healthy", st(drain.Ready, asking(sends)), false},
-	} {
-		if got := leave.SlotBack(tt.status); got != tt.want {
-			t.Errorf("%s: %v", tt.name, got)
-		}
-	}
-}
-
 func TestOverBudgetNamesTheMastersThatAreOut(t *testing.T) {
 	slot := budget.Slot{Master: "puppet2", Since: now().Add(-3 * time.Hour), By: "alice", Reason: "kernel"}
 	lapsed := slot

@@ -1,7 +1,6 @@
 package leave_test
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -9,45 +8,29 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// TestAHoldThatWasSetIsAnothersOnceItWasReplaced: one that was lifted or replaced is neither set again, changed nor
-// lifted.
-func TestAHoldThatWasSetIsAnothersOnceItWasReplaced(t *testing.T) {
-	for _, tt := range []struct {
-		name   string
-		change func(*drain.Store) error
-		left   string // its mode
-	}{
-		{"as it was set", func(*drain.Store) error { return nil }, ""},
-		{"lifted", func(s *drain.Store) error { _, err := s.LiftAll(); return err }, ""},
-		{"replaced", func(s *drain.Store) error {
-			_, err := put(s, drain.Hold{Mode: drain.Maint})
-			return err
-		}, "maint"},
-	} {
-		store, intact := &drain.Store{Persistent: t.TempDir(), UntilReboot: t.TempDir()}, tt.name == "as it was set"
-		set, err := put(store, drain.Hold{Mode: drain.Drain, Until: time.Now().Add(time.Hour)})
-		if err := errors.Join(err, tt.change(store)); err != nil {
+// TestAHoldIsAnothersOnceItWasReplaced: then it is neither changed nor lifted.
+func TestAHoldIsAnothersOnceItWasReplaced(t *testing.T) {
+	store := &drain.Store{Persistent: t.TempDir(), UntilReboot: t.TempDir()}
+	changed := 0
+	w := leave.World{Holds: store, Changed: func(string, drain.Hold) { changed++ }}
+	put := func(mode drain.Mode) drain.Hold {
+		h := drain.Hold{Mode: mode, Until: time.Now().Add(time.Hour)}
+		set, err := store.Change("with-hold", "", func(drain.Hold) (drain.Hold, error) { return h, nil })
+		if err != nil {
 			t.Fatal(err)
 		}
-		changed := 0
-		w := leave.World{Holds: store, Changed: func(string, drain.Hold) { changed++ }}
-		set, err = w.Amend(set, func(h *drain.Hold) { h.Until = time.Time{} })
-		if (err == nil) != intact || set.Until.IsZero() != intact {
-			t.Errorf("%s: amended to %+v, %v", tt.name, set, err)
-		}
-		if err := w.Lift(set); err != nil || (changed == 1) != intact {
-			t.Errorf("%s: %d lifted, %v", tt.name, changed, err)
-		}
-		mode := ""
-		for _, h := range store.Read().Holds() {
-			mode += string(h.Mode)
-		}
-		if mode != tt.left {
-			t.Errorf("%s: left %q", tt.name, mode)
-		}
+		return set
 	}
-}
-
-func put(s *drain.Store, h drain.Hold) (drain.Hold, error) {
-	return s.Change("with-hold", "", func(drain.Hold) (drain.Hold, error) { return h, nil })
+	noEnd := func(h *drain.Hold) { h.Until = time.Time{} }
+	replaced, own := put(drain.Drain), put(drain.Maint)
+	if set, err := w.Amend(replaced, noEnd); err == nil || set != replaced {
+		t.Errorf("amended to %+v, %v", set, err)
+	}
+	if err := w.Lift(replaced); err != nil || changed != 0 || store.Read().Holds()[0] != own {
+		t.Errorf("%d lifted, %v, left %v", changed, err, store.Read().Holds())
+	}
+	own, err := w.Amend(own, noEnd)
+	if liftErr := w.Lift(own); err != nil || liftErr != nil || changed != 1 || !own.Until.IsZero() {
+		t.Errorf("its own: %+v, %v; %d lifted, %v", own, err, changed, liftErr)
+	}
 }
