@@ -10,35 +10,7 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 )
 
-func TestFoldTakesTheWorseHealth(t *testing.T) {
-	order := []check.Health{"", check.Healthy, check.Busy, check.Warming, check.Unhealthy, check.Unknown}
-	for p, probe := range order {
-		for f, found := range order {
-			for _, name := range []string{check.CheckDisk, check.CheckUnit} {
-				want := probe
-				switch {
-				case probe.Serves() && f > p:
-					want = found // the worse one
-				case name == check.CheckUnit && !probe.Serves() && f > 2:
-					want = found // the unit explains why it does not serve
-				}
-				v := check.Verdict{Health: probe, Reason: "of-the-probe"}
-				finding := check.Finding{Check: name, Severity: check.Eject, Health: found, Reason: "of-the-finding"}
-				if got := check.Fold(v, []check.Finding{finding}).Health; got != want {
-					t.Errorf("%s, %s finds %q: %q, want %q", probe, name, found, got, want)
-				}
-				for _, severity := range []check.Severity{check.Warn, check.Off, ""} {
-					finding.Severity = severity
-					if got := check.Fold(v, []check.Finding{finding}); got != v {
-						t.Errorf("severity %q: %+v, want the probe's verdict", severity, got)
-					}
-				}
-			}
-		}
-	}
-}
-
-func TestFoldTakesTheWorstOfSeveral(t *testing.T) {
+func TestFoldTakesTheWorst(t *testing.T) {
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	find := func(name string, h check.Health, r check.Reason) check.Finding {
 		return check.Finding{Check: name, Severity: check.Eject, State: check.StateBad, Health: h, Reason: r,
@@ -53,7 +25,9 @@ func TestFoldTakesTheWorstOfSeveral(t *testing.T) {
 		start   = find(check.CheckUnit, check.Warming, check.UnitStarting)
 		stopped = find(check.CheckUnit, check.Unhealthy, check.UnitStopped)
 	)
-	stopped.State = check.StateNone
+	busyUnit := find(check.CheckUnit, check.Busy, check.UnitReloading)
+	shared, off, quiet := down, full, full
+	stopped.State, shared.Severity, off.Severity, quiet.Health = check.StateNone, check.Warn, check.Off, ""
 	tests := []struct {
 		name     string
 		probe    check.Health
@@ -61,11 +35,16 @@ func TestFoldTakesTheWorstOfSeveral(t *testing.T) {
 		want     check.Reason
 	}{
 		{"the worst is last", check.Healthy, []check.Finding{busy, warming, full}, check.DiskFull},
+		{"nothing is worse", check.Busy, []check.Finding{busy}, "of-the-probe"},
+		{"one that may not eject, and one that finds no trouble", check.Healthy, []check.Finding{shared, off, quiet},
+			"of-the-probe"},
 		{"the first of equals", check.Healthy, []check.Finding{down, full}, check.PuppetDBDown},
 		{"a stop is worse than warming", check.Healthy, []check.Finding{warming, stop}, check.UnitStopping},
 		{"only the unit explains", check.Unhealthy, []check.Finding{full, start, down}, check.UnitStarting},
 		{"a stopped unit explains", check.Unhealthy, []check.Finding{stopped}, check.UnitStopped},
 		{"the master is run by other means", check.Healthy, []check.Finding{stopped}, "of-the-probe"},
+		{"a unit that serves does not explain", check.Unhealthy, []check.Finding{busyUnit}, "of-the-probe"},
+		{"nothing is known, and the unit explains", check.Unknown, []check.Finding{full, stop}, check.UnitStopping},
 		{"nothing explains", check.Unhealthy, []check.Finding{full, down}, "of-the-probe"},
 	}
 	for _, tt := range tests {

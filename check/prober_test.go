@@ -16,31 +16,6 @@ import (
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
-func TestProbeFindsTheReasonOfEachState(t *testing.T) {
-	m := newMaster(t)
-	p := newProber(t, m)
-	for _, tt := range []struct {
-		state checktest.State
-		wait  time.Duration
-		want  check.Reason
-	}{
-		{checktest.Running, 0, check.OK},
-		{checktest.Starting, 0, check.StateStarting},
-		{checktest.Stopping, 0, check.StateStopping},
-		{checktest.Error, 0, check.StateError},
-		{checktest.Denied, 0, check.AuthDenied},
-		{checktest.Garbage, 0, puppetclient.BadAnswer},
-		{checktest.Silent, 100 * time.Millisecond, puppetclient.Timeout},
-		{checktest.Saturated, 100 * time.Millisecond, puppetclient.Timeout},
-		{checktest.Stopped, 0, puppetclient.Refused},
-		{checktest.Running, 0, check.OK},
-	} {
-		m.Set(tt.state)
-		p.Wait = tt.wait
-		wantReason(t, p.Probe(t.Context()), tt.want)
-	}
-}
-
 func TestResultDescribesTheConnection(t *testing.T) {
 	m := newMaster(t)
 	r := newProber(t, m).Probe(t.Context())

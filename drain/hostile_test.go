@@ -10,33 +10,54 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What is hostile in the place of a hold counts as maint, says why, and can be lifted by name.
+// doubt is the hold that stands for the persistent directory.
+const doubt = "directory:maint:hold-unreadable"
+
+// What is hostile in the place of a hold or of its directory counts as maint, says why, and can be lifted by name if it
+// is in the directory.
 func TestHostileFileIsMaint(t *testing.T) {
-	const writable = "other users than its owner can write it"
+	const unreadable, writable = "x:maint:hold-unreadable", "other users than its owner can write it"
+	link := func(path string) error {
+		return errors.Join(os.Rename(path, path+".real"), os.Symlink(path+".real", path))
+	}
+	fifo := func(path string) error { return errors.Join(os.RemoveAll(path), unix.Mkfifo(path, 0o644)) }
 	for _, tc := range []struct {
-		name  string
-		make  func(path string) error // out of a good hold
-		error string
+		name        string
+		file, dir   func(path string) error // what happens to the hold x, or to its directory
+		error, want string
 	}{
-		{"symbolic link", func(path string) error {
-			return errors.Join(os.Rename(path, path+".real"), os.Symlink(path+".real", path))
-		}, "is a symbolic link"},
-		{"FIFO", func(path string) error { return errors.Join(os.Remove(path), unix.Mkfifo(path, 0o644)) },
-			"not a regular file"},
-		{"directory", func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o755)) },
-			"not a regular file"},
-		{"sparse file of 1 GiB", func(path string) error { return os.Truncate(path, 1<<30) }, "larger than 65536 bytes"},
-		{"torn file", func(path string) error { return os.Truncate(path, 9) }, "EOF"},
-		{"world-writable file", func(path string) error { return os.Chmod(path, 0o646) }, writable},
-		{"group-writable file", func(path string) error { return os.Chmod(path, 0o664) }, writable},
+		{"symbolic link", link, nil, "is a symbolic link", unreadable},
+		{"FIFO", fifo, nil, "not a regular file", unreadable},
+		{"directory", func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o755)) }, nil,
+			"not a regular file", unreadable},
+		{"sparse file of 1 GiB", func(path string) error { return os.Truncate(path, 1<<30) }, nil,
+			"larger than 65536 bytes", unreadable},
+		{"torn file", func(path string) error { return os.Truncate(path, 9) }, nil, "EOF", unreadable},
+		{"world-writable file", func(path string) error { return os.Chmod(path, 0o646) }, nil, writable, unreadable},
+		{"group-writable file", func(path string) error { return os.Chmod(path, 0o664) }, nil, writable, unreadable},
+
+		{"no directory", nil, os.RemoveAll, `"pmcheck ready" creates it`, doubt},
+		{"FIFO instead of a directory", nil, fifo, "not a directory", doubt},
+		{"link to a directory", nil, link, "", "x:drain"},
+		{"world-writable directory", nil, func(path string) error { return os.Chmod(path, 0o757|os.ModeSticky) },
+			"chmod go-w", doubt + " x:drain"},
+		{"group-writable directory", nil, func(path string) error { return os.Chmod(path, 0o775) }, "chmod go-w",
+			doubt + " x:drain"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s, _ := newStore(t)
-			drop(t, s.Persistent, "x.json", `{"mode":"drain"}`)
-			must(t, tc.make(filepath.Join(s.Persistent, "x.json")))
-			wantHolds(t, s, "x:maint:hold-unreadable")
-			if h := s.Read().Holds()[0]; !strings.Contains(h.Error, tc.error) {
+			drop(t, s.Persistent, "x.json", drained)
+			do, path := tc.dir, s.Persistent
+			if tc.file != nil {
+				do, path = tc.file, filepath.Join(s.Persistent, "x.json")
+			}
+			must(t, do(path))
+			wantHolds(t, s, tc.want)
+			if h := s.Read().Holds()[0]; !strings.Contains(h.Error, tc.error) || tc.error != "" && h.Path != path {
 				t.Errorf("%+v, want the error %q", h, tc.error)
+			}
+			if tc.file == nil {
+				return
 			}
 			if lifted, err := s.Lift("x", ""); len(lifted) != 1 || err != nil {
 				t.Errorf("lifted %s, %v", describe(lifted), err)
@@ -66,39 +87,6 @@ func TestForeignFileIsUnreadable(t *testing.T) {
 			wantHolds(t, s, tc.want)
 			if h := s.Read().Holds()[0]; h.Owner != tc.owner || !strings.Contains(h.Error, tc.error) {
 				t.Errorf("owner %q, error %q", h.Owner, h.Error)
-			}
-		})
-	}
-}
-
-// doubt is the hold that stands for the persistent directory.
-const doubt = "directory:maint:hold-unreadable"
-
-func TestBadDirectoryIsAHold(t *testing.T) {
-	for _, tc := range []struct {
-		name  string
-		make  func(dir string) error // out of a directory with the hold x
-		error string
-		want  string
-	}{
-		{"missing", func(dir string) error { return os.Rename(dir, dir+".old") }, `"pmcheck ready" creates it`, doubt},
-		{"FIFO", func(dir string) error {
-			return errors.Join(os.Rename(dir, dir+".old"), unix.Mkfifo(dir, 0o644))
-		}, "not a directory", doubt},
-		{"link to a directory", func(dir string) error {
-			return errors.Join(os.Rename(dir, dir+".real"), os.Symlink(dir+".real", dir))
-		}, "", "x:drain"},
-		{"world-writable", func(dir string) error { return os.Chmod(dir, 0o757|os.ModeSticky) }, "chmod go-w",
-			doubt + " x:drain"},
-		{"group-writable", func(dir string) error { return os.Chmod(dir, 0o775) }, "chmod go-w", doubt + " x:drain"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			s, _ := newStore(t)
-			drop(t, s.Persistent, "x.json", `{"mode":"drain"}`)
-			must(t, tc.make(s.Persistent))
-			wantHolds(t, s, tc.want)
-			if h := s.Read().Holds()[0]; !strings.Contains(h.Error, tc.error) || tc.error != "" && h.Path != s.Persistent {
-				t.Errorf("%+v, want the error %q", h, tc.error)
 			}
 		})
 	}

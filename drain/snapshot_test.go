@@ -2,7 +2,6 @@ package drain_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -83,29 +82,5 @@ func TestLeastPatientHoldDecides(t *testing.T) {
 func TestZeroSnapshotIsNotReady(t *testing.T) {
 	if got, _ := (drain.Snapshot{}).Mode("", noon); got != drain.Maint {
 		t.Errorf("mode %s, want maint", got)
-	}
-}
-
-func TestClockSetBackRevivesAHold(t *testing.T) {
-	s, _ := newStore(t)
-	put(t, s, drain.Hold{Holder: "a", Mode: drain.Maint, Until: hours(1)})
-	put(t, s, drain.Hold{Holder: "b", Mode: drain.Drain, Until: hours(3)})
-	snap := s.Read()
-	for _, step := range []struct {
-		now  time.Time
-		want drain.Mode
-		live string
-	}{
-		{hours(1).Add(-1), drain.Maint, "a:maint b:drain"},
-		{hours(1), drain.Drain, "b:drain"},
-		{hours(3), drain.Ready, ""},
-		{hours(2), drain.Drain, "b:drain"},
-		{hours(-100), drain.Maint, "a:maint b:drain"},
-	} {
-		mode, _ := snap.Mode("", step.now)
-		live := describe(snap.At(step.now).Holds())
-		if mode != step.want || live != step.live {
-			t.Errorf("at %s: %s by %q, want %s by %q", step.now, mode, live, step.want, step.live)
-		}
 	}
 }

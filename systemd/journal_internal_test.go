@@ -3,7 +3,6 @@ package systemd
 import (
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"strings"
 	"syscall"
@@ -13,19 +12,14 @@ import (
 
 // connectJournal returns the two ends of a connection like that between a service and journald.
 // read ends the service's side, and returns what journald has got.
-func connectJournal(t *testing.T) (service int, journald net.Conn, read func() string) {
+func connectJournal(t *testing.T) (service int, journald *os.File, read func() string) {
 	t.Helper()
 	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { syscall.Close(pair[0]) })
-	other := os.NewFile(uintptr(pair[1]), "journald")
-	defer other.Close()
-	if journald, err = net.FileConn(other); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { journald.Close() })
+	journald = os.NewFile(uintptr(pair[1]), "journald")
+	t.Cleanup(func() { syscall.Close(pair[0]); journald.Close() })
 	return pair[0], journald, func() string {
 		syscall.Shutdown(pair[0], syscall.SHUT_WR)
 		got, err := io.ReadAll(journald)

@@ -25,7 +25,7 @@ type canned struct {
 }
 
 // SetAnswer sets the answer to requests for a path, whatever their query. What a state answers by
-// itself, as Denied and Garbage do, goes before it, as does the pool of JRubyStuck.
+// itself, as Denied does, goes before it, as does the pool of JRubyStuck.
 func (m *Master) SetAnswer(path string, status int, body string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -66,14 +66,12 @@ func (m *Master) answer(path string) canned {
 	defer m.mu.Unlock()
 	set, isSet := m.answers[path]
 	word := string(Running)
-	if m.state == Starting || m.state == Stopping || m.state == Error {
+	if m.state == Starting || m.state == Error {
 		word = string(m.state)
 	}
 	switch {
 	case m.state == Denied:
 		return canned{http.StatusForbidden, "Forbidden request"}
-	case m.state == Garbage:
-		return canned{http.StatusOK, "<html>It works!</html>"}
 	case m.state == JRubyStuck && path == poolPath:
 		return canned{http.StatusOK, poolAnswer(stuckPool(time.Since(m.since)))}
 	case isSet:

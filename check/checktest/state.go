@@ -22,10 +22,8 @@ type State string
 const (
 	Running  State = "running"  // healthy
 	Starting State = "starting" // 503 with this word
-	Stopping State = "stopping" // 503 with this word
 	Error    State = "error"    // 503 with this word
 	Denied   State = "denied"   // 403: auth.conf lacks the rule
-	Garbage  State = "garbage"  // 200 with a web page
 	Silent   State = "silent"   // as after SIGSTOP: never answers, and the kernel alone takes connections
 	Stopped  State = "stopped"  // killed: port closed, connections ended
 	// Saturated is a master whose threads are used up: it accepts connections, and never answers.
