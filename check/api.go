@@ -15,38 +15,24 @@ import (
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
-// API is a generation of Puppet's status interface.
-type API string
-
-// The generations, newest first. The first two also report the pool of JRubies.
-const (
-	APIPool         API = "jruby-metrics"    // Puppet Server 5 and later, OpenVox
-	APIPoolPE       API = "pe-jruby-metrics" // the same on PE
-	APISimpleServer API = "simple/server"    // Puppet Server 6.14 and later, OpenVox
-	APISimpleMaster API = "simple/master"    // Puppet Server 2.6 to 6.13
-	APISimple       API = "simple"           // the worst state of all services, where no other path is allowed
-	APIPuppetV3     API = "puppet/v3"        // Puppet 4 to 6
-	APIPuppet3      API = "puppet3"          // Puppet 3 and earlier
-)
-
 // question is one way to ask a master for its state.
 type question struct {
-	api  API
-	path string
-	word func(body []byte) string // returns the state in an answer
+	path  string
+	word  func(body []byte) string // returns the state in an answer
+	named bool                     // it is about a service, not about the master
 }
 
-// questions returns all ways, in the order in which they are tried on a master whose
-// generation is not known.
+// questions returns all ways to ask a master, the newest generation first: in the order in which they are
+// tried if it is not known. The first two also report the pool of JRubies.
 func questions() []question {
 	return []question{
-		{APIPool, "/status/v1/services/jruby-metrics?level=debug", stateWord},
-		{APIPoolPE, "/status/v1/services/pe-jruby-metrics?level=debug", stateWord},
-		{APISimpleServer, "/status/v1/simple/server", plainWord},
-		{APISimpleMaster, "/status/v1/simple/master", plainWord},
-		{APISimple, "/status/v1/simple", plainWord},
-		{APIPuppetV3, "/puppet/v3/status/pmcheck?environment=production", aliveWord},
-		{APIPuppet3, "/production/status/no_key", aliveWord},
+		{path: "/status/v1/services/jruby-metrics?level=debug", word: stateWord},    // Puppet Server 5 and later, OpenVox
+		{path: "/status/v1/services/pe-jruby-metrics?level=debug", word: stateWord}, // the same on PE
+		{path: "/status/v1/simple/server", word: plainWord},                         // Puppet Server 6.14 and later, OpenVox
+		{path: "/status/v1/simple/master", word: plainWord},                         // Puppet Server 2.6 to 6.13
+		{path: "/status/v1/simple", word: plainWord},                                // where no other path is allowed
+		{path: "/puppet/v3/status/pmcheck?environment=production", word: aliveWord}, // Puppet 4 to 6
+		{path: "/production/status/no_key", word: aliveWord},                        // Puppet 3 and earlier
 	}
 }
 
@@ -76,7 +62,7 @@ type answer struct {
 	question
 }
 
-func (a answer) pool() bool { return a.api == APIPool || a.api == APIPoolPE }
+func (a answer) pool() bool { return strings.Contains(a.path, "jruby-metrics") && !a.named }
 
 // absent reports whether the answer may mean only that this server speaks another
 // generation, so that neither its routes nor its access rules contain the path.
@@ -95,7 +81,7 @@ func (a answer) fault() *Fault {
 	switch state := Reason("state-" + word); {
 	case a.Status == http.StatusForbidden:
 		return fail(AuthDenied, "403 Forbidden: the master's auth.conf lacks the rule for the status API")
-	case a.Status == http.StatusNotFound && a.api == "":
+	case a.Status == http.StatusNotFound && a.named:
 		return fail(ServiceNotFound, "404 Not Found: the server has no service of that name")
 	case a.Status == http.StatusNotFound:
 		return fail(NoStatusAPI, "404 Not Found for every generation of the status API")
@@ -120,7 +106,7 @@ type search struct {
 // request asks the master.
 func (p *Prober) request(ctx context.Context) Result {
 	a, err := p.ask(ctx)
-	r := Result{Answer: a.Answer, API: a.api, Fault: faultOf(err)}
+	r := Result{Answer: a.Answer, Fault: faultOf(err)}
 	if err == nil {
 		r.Fault = a.fault()
 	}
@@ -142,7 +128,7 @@ func (p *Prober) request(ctx context.Context) Result {
 // is used until then, too: what keeps the server from answering the newest may end.
 func (p *Prober) ask(ctx context.Context) (answer, error) {
 	if p.Service != "" {
-		return p.put(ctx, question{"", "/status/v1/simple/" + url.PathEscape(p.Service), plainWord})
+		return p.put(ctx, question{"/status/v1/simple/" + url.PathEscape(p.Service), plainWord, true})
 	}
 	recent := time.Since(p.search.at) < cmp.Or(p.Handshake, puppetclient.DefaultHandshake)
 	last := questions()[0]
@@ -156,7 +142,7 @@ func (p *Prober) ask(ctx context.Context) (answer, error) {
 	p.search.noPool = first.fault()
 	said := first
 	for _, q := range questions() {
-		if q.api == first.api {
+		if q.path == first.path {
 			continue
 		}
 		a, err := p.put(ctx, q)

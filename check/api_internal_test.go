@@ -6,40 +6,32 @@ import (
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
-// answerOf returns a master's answer to a question of a generation.
-func answerOf(api API, status int, body []byte) answer {
-	for _, q := range questions() {
-		if q.api == api {
-			return answer{puppetclient.Answer{Status: status, Body: body}, q}
-		}
-	}
-	panic("no such generation: " + api)
-}
-
 func TestOnlyRunningIsOK(t *testing.T) {
+	const pool, simple, puppet4, puppet3 = 0, 2, 5, 6 // questions
 	for _, tt := range []struct {
 		name   string
-		api    API
+		asked  int
 		status int
 		body   string
 		want   Reason
 	}{
-		{"running", APISimpleServer, 200, "running", OK},
-		{"empty", APISimpleServer, 200, "", puppetclient.BadAnswer},
-		{"running inside a page", APISimpleServer, 200, "<p>not running</p>", puppetclient.BadAnswer},
-		{"503 with running", APISimpleServer, 503, "running", HTTPError},
-		{"503 with a word of no state", APISimpleServer, 503, "busy", HTTPError},
-		{"starting", APISimpleServer, 503, "starting", StateStarting},
-		{"stopping", APIPool, 503, `{"state":"stopping"}`, StateStopping},
-		{"redirect", APISimpleServer, 302, "running", HTTPError},
-		{"alive", APIPuppet3, 200, `{"is_alive":true,"version":"3.8.7"}`, OK},
-		{"not alive", APIPuppetV3, 200, `{"is_alive":false}`, puppetclient.BadAnswer},
-		{"the pool of a running server", APIPool, 200, `{"state":"running"}`, OK},
-		{"the pool of no state", APIPool, 200, `{"status":"running"}`, puppetclient.BadAnswer},
-		{"denied", APIPuppet3, 403, "", AuthDenied},
+		{"running", simple, 200, "running", OK},
+		{"empty", simple, 200, "", puppetclient.BadAnswer},
+		{"running inside a page", simple, 200, "<p>not running</p>", puppetclient.BadAnswer},
+		{"503 with running", simple, 503, "running", HTTPError},
+		{"503 with a word of no state", simple, 503, "busy", HTTPError},
+		{"starting", simple, 503, "starting", StateStarting},
+		{"stopping", pool, 503, `{"state":"stopping"}`, StateStopping},
+		{"redirect", simple, 302, "running", HTTPError},
+		{"alive", puppet3, 200, `{"is_alive":true,"version":"3.8.7"}`, OK},
+		{"not alive", puppet4, 200, `{"is_alive":false}`, puppetclient.BadAnswer},
+		{"the pool of a running server", pool, 200, `{"state":"running"}`, OK},
+		{"the pool of no state", pool, 200, `{"status":"running"}`, puppetclient.BadAnswer},
+		{"denied", puppet3, 403, "", AuthDenied},
 	} {
 		got := OK
-		if fault := answerOf(tt.api, tt.status, []byte(tt.body)).fault(); fault != nil {
+		a := answer{puppetclient.Answer{Status: tt.status, Body: []byte(tt.body)}, questions()[tt.asked]}
+		if fault := a.fault(); fault != nil {
 			got = fault.Reason
 		}
 		if got != tt.want {
@@ -58,10 +50,10 @@ func FuzzAnswer(f *testing.F) {
 		for _, q := range questions() {
 			fault := answer{puppetclient.Answer{Status: status, Body: body}, q}.fault()
 			if fault == nil && status != 200 {
-				t.Errorf("%s: status %d with %q counts as OK", q.api, status, body)
+				t.Errorf("%s: status %d with %q counts as OK", q.path, status, body)
 			}
 			if fault != nil && (fault.Reason == "" || fault.Error() == "") {
-				t.Errorf("%s: fault without a reason for status %d with %q", q.api, status, body)
+				t.Errorf("%s: fault without a reason for status %d with %q", q.path, status, body)
 			}
 		}
 	})

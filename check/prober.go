@@ -122,7 +122,6 @@ type Result struct {
 	puppetclient.Answer               // to what was asked last; without its body
 	Asked               time.Time     // when the probe began
 	Took                time.Duration // until the answer was read, or the probe gave up
-	API                 API           // the generation of the API that answered
 	Fault               *Fault        // nil if the master answered that it is running
 	Saturated           bool          // the master does not answer, but accepts connections
 	Pool                *Pool         // of JRubies; nil if the answer has none

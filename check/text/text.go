@@ -74,18 +74,6 @@ func Printable(s string, limit int) string {
 	return s
 }
 
-// Latency formats a measured response time: to tenths of a millisecond below 10 ms, to
-// milliseconds below a second, to tenths of a second above.
-func Latency(d time.Duration) string {
-	switch {
-	case d < 10*time.Millisecond:
-		return Duration(d.Round(100 * time.Microsecond))
-	case d < time.Second:
-		return Duration(d.Round(time.Millisecond))
-	}
-	return Duration(d.Round(100 * time.Millisecond))
-}
-
 // First returns the first items of a list and, if it has more than most, how many more.
 func First(list []string, most int) []string {
 	if len(list) <= most {

@@ -38,7 +38,7 @@ func New() *Page {
 			"when":    text.When,
 			"since":   func(t, now time.Time) string { return text.Age(now.Sub(t)) },
 			"age":     func(seconds float64) string { return text.Age(status.Seconds(seconds)) },
-			"latency": func(seconds float64) string { return text.Latency(status.Seconds(seconds)) },
+			"latency": func(seconds float64) time.Duration { return status.Seconds(seconds).Round(time.Millisecond / 10) },
 		}).Parse(pageHTML))
 	})}
 }

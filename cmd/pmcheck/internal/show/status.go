@@ -119,7 +119,7 @@ func probe(w io.Writer, st status.Status) {
 	if u, err := url.Parse(p.URL); err == nil {
 		asked = u.Path
 	}
-	took := text.Latency(status.Seconds(p.Took))
+	took := status.Seconds(p.Took).Round(time.Millisecond / 10)
 	row(w, "probe", fmt.Sprintf("%s, took %s, %s", text.When(p.Asked, st.Time), took, asked))
 }
 
