@@ -12,10 +12,9 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/netip"
+	"sync"
 	"syscall"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
@@ -66,11 +65,12 @@ func (g *Gate) Run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, g.table.open()) }()
 	g.status = status.GateStatus{Port: port, Since: time.Now()}
-	group, ctx := errgroup.WithContext(ctx)
 	watcher := g.Settings.Store().Watch()
-	group.Go(func() error { watcher.Run(ctx); return nil })
-	group.Go(func() error { g.follow(ctx, watcher); return nil })
-	return group.Wait()
+	var watch sync.WaitGroup
+	watch.Go(func() { watcher.Run(ctx) })
+	g.follow(ctx, watcher)
+	watch.Wait()
+	return nil
 }
 
 // follow updates the gate after each change of the holds and every lookEvery.
