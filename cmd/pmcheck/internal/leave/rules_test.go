@@ -173,7 +173,6 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 		connections []tcp.Connection
 		want        string
 	}{
-		{"no balancer, no agent", st(held), nil, ""},
 		{"out", st(held, asking()), nil, ""},
 		{"sends", st(held, asking(sends)), nil, stillSends},
 		{"is told 200 again, since the pool needs the master", st(held, asking(again)), nil,
@@ -231,8 +230,6 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 		{"ready, without a view", st(ready, serves, asking(told(200, 50, 3))), nil, ""},
 		{"ready, without a view, told once", st(ready, serves, asking(told(200, 50, 1))), nil,
 			"balancer: lb1 was told 1 of 3 times" + unlisted},
-		{"ready, without a view, refused", st(ready, serves, asking(told(503, 50, 9))), nil,
-			"balancer: lb1 was told 0 of 3 times" + unlisted},
 		{"ready, gate closed", st(ready, serves, closed), nil, "gate: the gate is still closed: its reason"},
 		{"ready, gate open", st(ready, serves, open), nil, ""},
 	} {
