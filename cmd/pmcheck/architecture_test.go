@@ -56,7 +56,6 @@ func owners() map[string]string {
 		"github.com/spf13/viper":               "config",
 		"github.com/go-viper/mapstructure/v2":  "config",
 		"github.com/prometheus/procfs":         "check",
-		"github.com/xrash/smetrics":            "config",
 		"go.yaml.in/yaml/v3":                   "config",
 		"github.com/prometheus/client_golang":  "metrics",
 		"github.com/coreos/go-systemd/v22":     "systemd",

@@ -35,9 +35,6 @@ func Report(
 	for _, c := range checks {
 		checkRows(w, c, v, now)
 	}
-	if result.Warning != nil {
-		row(w, "warning", text.Printable("not all files are in use: "+result.Warning.Error(), maxLine))
-	}
 }
 
 // Settings writes the settings in effect with their origins.

@@ -35,9 +35,6 @@ func New(s *monitor.State, c *config.Config, now time.Time) Status {
 		status.Services = append(status.Services, newServiceStatus(s, &s.Services[i], now))
 	}
 	status.Services[0].Checks = NewCheckStatuses(s.Findings) // they concern the master itself
-	if w := s.Warning(); w != "" {
-		status.Warnings = append(status.Warnings, w)
-	}
 	return status
 }
 
