@@ -26,8 +26,8 @@ func TestRecordedHeaders(t *testing.T) {
 				continue
 			}
 			state := m[1] + [2]string{", own", ", peer"}[i]
-			v, ok := parseView(header)
-			if !ok {
+			v := parseView(header)
+			if v == nil {
 				t.Errorf("%s: refused: %s", state, header)
 				continue
 			}

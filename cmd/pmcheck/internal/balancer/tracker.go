@@ -22,8 +22,6 @@ const (
 // Tracker remembers the balancers that ask. It is safe for concurrent use. The
 // zero value is not ready: use NewTracker.
 type Tracker struct {
-	changed func()
-
 	mu   sync.Mutex
 	list map[key]*Balancer
 }
@@ -44,12 +42,8 @@ func (b *Balancer) key() key {
 	return k
 }
 
-// NewTracker returns an empty tracker. It calls changed when a balancer appears, gets
-// another answer, or changes its view. changed must not block, and must not call the
-// tracker.
-func NewTracker(changed func()) *Tracker {
-	return &Tracker{changed: changed, list: map[key]*Balancer{}}
-}
+// NewTracker returns an empty tracker.
+func NewTracker() *Tracker { return &Tracker{list: map[key]*Balancer{}} }
 
 // Answer records a check and returns its answer, which decide makes: spare says that the balancer may
 // lose the master, or has no say in that.
@@ -61,7 +55,7 @@ func (t *Tracker) Answer(c Check, r Rule, decide func(spare bool) answer.Answer)
 	a answer.Answer, delay time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	b, before := t.note(c, r.now)
+	b := t.note(c, r.now)
 	if b == nil { // there is no room: the master stays in
 		return decide(c.View == "" || r.leaving == drain.Firm), 0
 	}
@@ -78,12 +72,8 @@ func (t *Tracker) Answer(c Check, r Rule, decide func(spare bool) answer.Answer)
 	if b.Answer.Code != a.Code {
 		b.Answers = 0
 	}
-	news := b.Answers < TellTimes || !before.same(b.View)
 	b.Answer = a
 	b.Answers++
-	if news {
-		t.changed()
-	}
 	return a, delay
 }
 
@@ -93,23 +83,21 @@ func (b *Balancer) shift() time.Duration {
 	return time.Duration(rand.Int64N(int64(most) + 1))
 }
 
-// note takes a check into account, and returns the balancer and its view before. It returns nil if
-// there is no room for a new balancer.
-func (t *Tracker) note(c Check, now time.Time) (b *Balancer, before *View) {
+// note takes a check into account, and returns the balancer, or nil if there is no room for a new one.
+func (t *Tracker) note(c Check, now time.Time) *Balancer {
 	asks := Balancer{
 		Source:  c.Source,
 		Service: c.Service,
 		Codes:   c.Codes,
 		Listed:  c.Listed,
 	}
-	view, ok := parseView(c.View)
-	if ok {
+	view := parseView(c.View)
+	if view != nil {
 		asks.Node, asks.Name = view.node, view.name
-	} else {
-		view = nil
 	}
-	if b = t.admit(asks, now); b == nil {
-		return nil, nil
+	b := t.admit(asks, now)
+	if b == nil {
+		return nil
 	}
 	gap := now.Sub(b.Seen)
 	seldom := c.Listed || view != nil // may ask so rarely that it seems gone after its first check
@@ -122,13 +110,13 @@ func (t *Tracker) note(c Check, now time.Time) (b *Balancer, before *View) {
 	case b.Checks > 1:
 		b.Interval += (gap.Seconds() - b.Interval) / 4
 	}
-	before = b.View
+	before := b.View
 	b.Seen, b.View, b.Listed, b.Codes = now, view, c.Listed, c.Codes
 	if view != nil {
 		b.observe(before, view, now)
 	}
 	b.Checks++
-	return b, before
+	return b
 }
 
 // admit returns the entry of a balancer, which it adds if there is none, or nil if there is no room. A client

@@ -65,23 +65,15 @@ func (v *View) String() string {
 	return v.State
 }
 
-// same reports whether two views are equal; either may be nil.
-func (v *View) same(other *View) bool {
-	if v == nil || other == nil {
-		return v == other
-	}
-	return *v == *other
-}
-
 // parseView reads the header, for example
 //
 //	UP 2/3; address=198.51.100.7; port=8140; name=puppet/m1; node=lb1; weight=1/2; scur=3/7; qcur=0
 //
-// It is strict about the fields it uses and ignores others: newer versions of
+// It is strict about the fields it uses, and returns nil if one is malformed. It ignores others: newer versions of
 // HAProxy send more.
-func parseView(header string) (*View, bool) {
+func parseView(header string) *View {
 	if len(header) > maxView {
-		return nil, false
+		return nil
 	}
 	state, rest, _ := strings.Cut(header, ";")
 	v := &View{}
@@ -90,7 +82,7 @@ func parseView(header string) (*View, bool) {
 	switch v.State {
 	case "UP", "DOWN", "NOLB", "DRAIN", "MAINT":
 	default:
-		return nil, false
+		return nil
 	}
 	ok := steps == "" || pair(steps, &v.Step, &v.Steps)
 	for field := range strings.SplitSeq(rest, ";") {
@@ -106,7 +98,10 @@ func parseView(header string) (*View, bool) {
 			ok = ok && pair(value, &v.Sessions, &v.SessionsTotal)
 		}
 	}
-	return v, ok && printable(v.name) && printable(v.node)
+	if !ok || !printable(v.name) || !printable(v.node) {
+		return nil
+	}
+	return v
 }
 
 // pair reads two numbers with a slash between them.

@@ -76,7 +76,7 @@ func New(c config.Config, file, version string, log *slog.Logger) *Daemon {
 		pages:   semaphore.NewWeighted(maxPages),
 		changes: newChanges(),
 	}
-	d.balancers = balancer.NewTracker(d.changes.note)
+	d.balancers = balancer.NewTracker()
 	d.metrics = metrics.New(d.status)
 	d.apply(c, file)
 	if err := d.store.MakeUntilReboot(); err != nil {

@@ -88,7 +88,7 @@ func (s shape) run(t *testing.T, f func(ctx context.Context, p *pool)) {
 				started: time.Now(),
 				changes: make(chan struct{}),
 			}
-			m.tracker = balancer.NewTracker(m.changed)
+			m.tracker = balancer.NewTracker()
 			m.holds = m.store.Read()
 			p.members = append(p.members, m)
 		}
@@ -338,7 +338,7 @@ func (m *member) withoutDaemon(after, out time.Duration) {
 	m.noDaemon = true
 	m.mu.Unlock()
 	time.Sleep(out)
-	next := balancer.NewTracker(m.changed)
+	next := balancer.NewTracker()
 	next.Restore(m.tracker.All(), time.Now())
 	m.mu.Lock()
 	defer m.mu.Unlock()
