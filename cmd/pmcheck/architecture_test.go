@@ -39,16 +39,6 @@ func sideways() map[string][]string {
 	}
 }
 
-// independent returns, for the libraries that other programs may import, what they must not import although it is in
-// a lower layer, or in the standard library.
-func independent() map[string][]string {
-	return map[string][]string{
-		"drain":     {"check", "net/http"},
-		"drain/tcp": {"check", "net/http"},
-		"systemd":   {"check", "drain"},
-	}
-}
-
 // owners returns, for each module that is linked into pmcheck, the only package that
 // may import it. Replacing the module then changes this package only.
 func owners() map[string]string {
@@ -92,19 +82,6 @@ func TestImportsRunOneWay(t *testing.T) {
 			sidewards := depth[to] == depth[p.room] && slices.Contains(sideways()[p.room], to)
 			if depth[to] <= depth[p.room] && !sidewards {
 				t.Errorf("%s imports %s, which is not in a lower layer", p.room, to)
-			}
-		}
-	}
-}
-
-func TestLibrariesDoNotKnowTheDaemon(t *testing.T) {
-	for _, p := range packages(t) {
-		for _, forbidden := range independent()[p.room] {
-			for _, imported := range p.Imports {
-				imported = strings.TrimPrefix(imported, module+"/")
-				if imported == forbidden || strings.HasPrefix(imported, forbidden+"/") {
-					t.Errorf("%s imports %s", p.room, imported)
-				}
 			}
 		}
 	}

@@ -20,10 +20,6 @@ import (
 // the linter lll.
 const maxColumns = 120
 
-// maxLines is the greatest number of lines in a package, without its tests. The packages
-// check and config are exempt: they are lists that grow with every check and setting.
-const maxLines = 2000
-
 func TestLinesFitTheScreen(t *testing.T) {
 	list := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard", "*.go")
 	list.Dir = "../.."
@@ -41,22 +37,6 @@ func TestLinesFitTheScreen(t *testing.T) {
 			if columns := utf8.RuneCountInString(line); columns > maxColumns {
 				t.Errorf("%s:%d has %d columns", name, i+1, columns)
 			}
-		}
-	}
-}
-
-func TestPackagesAreSmall(t *testing.T) {
-	for _, p := range packages(t) {
-		lines := 0
-		for _, name := range p.GoFiles {
-			data, err := os.ReadFile(filepath.Join(p.Dir, name))
-			if err != nil {
-				t.Fatal(err)
-			}
-			lines += strings.Count(string(data), "\n")
-		}
-		if lines > maxLines && p.room != "check" && p.room != "config" {
-			t.Errorf("%s has %d lines, more than %d", p.room, lines, maxLines)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 	"time"
 )
@@ -44,7 +43,7 @@ func TestEachStateIsReadable(t *testing.T) {
 	}
 }
 
-// problems returns problems with overflow, contrast and font sizes.
+// problems returns problems with overflow, contrast, font sizes and what is only text.
 func (c *chromium) problems() (problems []string) {
 	c.eval(`(() => {
 		const problems = [], root = document.documentElement;
@@ -53,6 +52,11 @@ func (c *chromium) problems() (problems []string) {
 				problems.push('overflow: ' + e.outerHTML.slice(0, 80));
 			}
 		}
+		for (const e of document.querySelectorAll(
+			'img, iframe, object, embed, svg [onload], [onerror], script:not([nonce])')) {
+			problems.push('a name became ' + e.outerHTML.slice(0, 80));
+		}
+		if (document.title.includes('pwned')) problems.push('a name ran');
 		const luminance = color => {
 			const [r, g, b] = color.map(v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
 			return 0.2126 * r + 0.7152 * g + 0.0722 * b;
@@ -81,20 +85,4 @@ func (c *chromium) problems() (problems []string) {
 		return problems;
 	})()`, &problems)
 	return problems
-}
-
-func TestNamesAreOnlyText(t *testing.T) {
-	c := startChromium(t)
-	s := hostile(time.Now())
-	c.visit(serve(t, &s))
-	var foreign int
-	c.eval(`document.querySelectorAll('img, iframe, object, embed, svg [onload], [onerror], script:not([nonce])').length`,
-		&foreign)
-	if title := c.text("document.title"); foreign != 0 || strings.Contains(title, "pwned") {
-		t.Errorf("%d foreign elements, title %q", foreign, title)
-	}
-	if text := c.text("document.querySelector('main').innerText"); !strings.Contains(text,
-		`<script>document.title = "pwned"</script>`) {
-		t.Error("the reason is not shown literally")
-	}
 }

@@ -32,12 +32,6 @@ func scenes(now time.Time) []scene {
 		check.JRubyBusy, full)
 	busy.status.Services[0].Verdict.Detail = "7 requests wait for a JRuby, the oldest is POST " +
 		"/puppet/v3/catalog/web17.example.com for 6 s"
-	busy.page = hour(now, func(i int) (working, waiting int) {
-		if i < 324 {
-			return usual(i)
-		}
-		return 4, 4 + i%5
-	})
 
 	drained := newScene("drained", now, check.Healthy, check.OK, idle)
 	s := &drained.status

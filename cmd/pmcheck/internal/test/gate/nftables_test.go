@@ -68,31 +68,12 @@ func TestGateRefusesNewConnections(t *testing.T) {
 	}
 }
 
-// firewall is a common kind of ruleset: only what it names may pass, in and out.
+// firewall is a site's own, which accepts what the gate refuses.
 const firewall = `
 table inet filter {
-	set agents {
-		type ipv4_addr
-		elements = { 192.0.2.2 }
-	}
 	chain input {
-		type filter hook input priority 0; policy drop;
-		iif lo accept
-		ct state established,related accept
-		meta l4proto { icmp, icmpv6 } accept
-		ip saddr @agents tcp dport 8140 accept
-	}
-	chain output {
-		type filter hook output priority 0; policy drop;
-		oif lo accept
-		ct state established,related accept
-		meta l4proto { icmp, icmpv6 } accept
-	}
-}
-table ip nat {
-	chain postrouting {
-		type nat hook postrouting priority 100; policy accept;
-		ip daddr 203.0.113.0/24 masquerade
+		type filter hook input priority 0; policy accept;
+		tcp dport 8140 accept
 	}
 }
 `
@@ -111,17 +92,11 @@ func TestTableIsRestored(t *testing.T) {
 	})
 	want := h.ruleset()
 	for _, script := range []string{
-		"flush ruleset",
 		"flush ruleset\n" + firewall, // as a reload of nftables.service does
-		"delete table inet pmcheck",
 		"flush table inet pmcheck",
-		"delete chain inet pmcheck input",
 		"insert rule inet pmcheck refuse tcp dport 8140 return",
 	} {
 		t.Run(strings.Fields(script)[0]+" "+strings.Fields(script)[1], func(t *testing.T) {
-			if strings.HasPrefix(script, "delete chain") {
-				h.nft("flush chain inet pmcheck input")
-			}
 			h.nft(script)
 			took := lab.WaitFor(t, 2*time.Second, 5*time.Millisecond, func() error {
 				if now := h.ruleset(); !strings.HasSuffix(now, want) {

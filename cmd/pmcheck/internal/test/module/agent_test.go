@@ -74,7 +74,6 @@ func (s *hostSite) testModule() {
 		{"install", (*hostSite).testInstall},
 		{"held", (*hostSite).testHeld},
 		{"settings that pmcheck does not know", (*hostSite).testUnknownSetting},
-		{"another port", (*hostSite).testPort},
 	} {
 		s.t.Run(step.name, func(t *testing.T) { step.test(s.with(t)) })
 	}
@@ -91,7 +90,7 @@ func (s *hostSite) testChecksum() {
 func (s *hostSite) testInstall() {
 	manifest := s.class("")
 	s.run(manifest, changed)
-	s.waitForAnswer("9200", 200, lab.ServingBody)
+	s.waitForAnswer(200, lab.ServingBody)
 	for _, unit := range []string{"pmcheck.service", "pmcheck.socket", "pmcheck-guard@puppetserver.service"} {
 		if out, err := s.Host.Run("systemctl", "is-enabled", unit); err != nil {
 			s.t.Errorf("%s is %s", unit, out)
@@ -118,7 +117,7 @@ func (s *hostSite) testInstall() {
 func (s *hostSite) testHeld() {
 	s.Host.MustRun("pmcheck", "drain", "--reason", "the operator's own")
 	s.Host.MustRun("pmcheck", "maint", "--hold", "other", "--until-reboot")
-	s.waitForAnswer("9200", 503, "maint")
+	s.waitForAnswer(503, "maint")
 	answers := s.Record(20 * time.Millisecond)
 
 	before := s.daemon()
@@ -136,9 +135,9 @@ func (s *hostSite) testHeld() {
 
 	answers.Stop().AssertOnly("503 maint")
 	s.Host.MustRun("pmcheck", "ready", "--hold", "other")
-	s.waitForAnswer("9200", 503, "drain")
+	s.waitForAnswer(503, "drain")
 	s.Host.MustRun("pmcheck", "ready")
-	s.waitForAnswer("9200", 200, lab.ServingBody)
+	s.waitForAnswer(200, lab.ServingBody)
 }
 
 func (s *hostSite) testUnknownSetting() {
@@ -151,17 +150,5 @@ func (s *hostSite) testUnknownSetting() {
 	if got := s.Host.MustRun("cat", file); got != before {
 		s.t.Errorf("the bad configuration was written:\n%s", got)
 	}
-	s.waitForAnswer("9200", 200, lab.ServingBody)
-}
-
-// testPort moves a held master to another port.
-func (s *hostSite) testPort() {
-	s.Host.MustRun("pmcheck", "drain")
-	s.run(s.class("listen => ':9300',"), changed)
-	s.waitForAnswer("9300", 503, "drain")
-	if code, body, err := s.on("9200").Ask("/"); err == nil {
-		s.t.Errorf("the old port answers %d %s", code, body)
-	}
-	s.Host.MustRun("pmcheck", "ready")
-	s.waitForAnswer("9300", 200, lab.ServingBody)
+	s.waitForAnswer(200, lab.ServingBody)
 }

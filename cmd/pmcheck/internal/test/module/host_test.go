@@ -3,7 +3,6 @@
 package module_test
 
 import (
-	"net"
 	"testing"
 	"time"
 
@@ -76,15 +75,8 @@ func (s *hostSite) with(t *testing.T) *hostSite {
 	return &hostSite{Site: s.With(t), t: t}
 }
 
-// on returns the site as seen by balancers that ask another port.
-func (s *hostSite) on(port string) *lab.Site {
-	other := s.With(s.t)
-	other.Listen = net.JoinHostPort(s.Host.Address, port)
-	return other
-}
-
-// waitForAnswer waits until the port answers with code and body.
-func (s *hostSite) waitForAnswer(port string, code int, body string) {
+// waitForAnswer waits until balancers are answered with code and body.
+func (s *hostSite) waitForAnswer(code int, body string) {
 	s.t.Helper()
-	s.on(port).WaitAnswer(code, body, 20*time.Second)
+	s.WaitAnswer(code, body, 20*time.Second)
 }

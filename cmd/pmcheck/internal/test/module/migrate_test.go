@@ -81,7 +81,7 @@ func (s *hostSite) migrate(ok bool, owner string) {
 	if got, _ := s.Host.Run("ss", "-ltnpH", "sport = :9200"); !strings.Contains(got, `"`+owner+`"`) {
 		s.t.Errorf("the listener on the port is %s, want %s", got, owner)
 	}
-	s.waitForAnswer("9200", 200, "")
+	s.waitForAnswer(200, "")
 	if owner == "pmcheck" {
 		s.assertUnits("enabled")
 	} else {
