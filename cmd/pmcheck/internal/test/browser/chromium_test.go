@@ -3,6 +3,7 @@
 package browser
 
 import (
+	"bufio"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -23,7 +24,8 @@ const patience = time.Minute
 type chromium struct {
 	t        *testing.T
 	commands *os.File
-	messages chan message
+	pipe     *os.File
+	answers  *bufio.Reader // of pipe
 	events   []message
 	session  string
 	last     int
@@ -46,7 +48,7 @@ func startChromium(t *testing.T) *chromium {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answers, theirOut, err := os.Pipe()
+	pipe, theirOut, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,14 +58,12 @@ func startChromium(t *testing.T) *chromium {
 	}
 	theirIn.Close()
 	theirOut.Close()
-	c := &chromium{t: t, commands: commands, messages: make(chan message, 1024)}
-	go c.read(answers)
+	c := &chromium{t: t, commands: commands, pipe: pipe, answers: bufio.NewReader(pipe)}
 	t.Cleanup(func() {
 		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		cmd.Wait()
 		commands.Close()
-		for range c.messages { // until the reader has ended
-		}
+		pipe.Close()
 	})
 	c.open()
 	return c

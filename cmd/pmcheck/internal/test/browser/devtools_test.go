@@ -3,10 +3,8 @@
 package browser
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
-	"os"
 	"time"
 )
 
@@ -33,35 +31,18 @@ func (c *chromium) open() {
 	}
 }
 
-// read forwards the browser's messages, each of which ends with a NUL.
-func (c *chromium) read(answers *os.File) {
-	defer close(c.messages)
-	defer answers.Close()
-	for r := bufio.NewReader(answers); ; {
-		line, err := r.ReadBytes(0)
-		if err != nil {
-			return
-		}
-		var m message
-		if json.Unmarshal(line[:len(line)-1], &m) == nil {
-			c.messages <- m
-		}
-	}
-}
-
-// next returns the next message. It fails the test after patience.
-func (c *chromium) next(waitingFor string) message {
+// next returns the browser's next message; each ends with a NUL. It fails the test after patience.
+func (c *chromium) next(waitingFor string) (m message) {
 	c.t.Helper()
-	select {
-	case m, open := <-c.messages:
-		if !open {
-			c.t.Fatalf("chromium ended while the test waited for %s", waitingFor)
-		}
-		return m
-	case <-time.After(patience):
-		c.t.Fatalf("no %s within %s", waitingFor, patience)
+	c.pipe.SetReadDeadline(time.Now().Add(patience))
+	data, err := c.answers.ReadBytes(0)
+	if err == nil {
+		err = json.Unmarshal(data[:len(data)-1], &m)
 	}
-	panic("unreachable")
+	if err != nil {
+		c.t.Fatalf("while the test waits for %s: %v", waitingFor, err)
+	}
+	return m
 }
 
 // call sends a command, waits for its answer and decodes it into result, which may be nil.

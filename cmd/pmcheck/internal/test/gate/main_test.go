@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -70,24 +71,13 @@ func newGatedHost(t *testing.T, yaml string) *gatedHost {
 // link connects this namespace with that of the clients.
 func (h *gatedHost) link() {
 	h.t.Helper()
-	h.run(h.clients.Command("ip", "link", "add", "gate1", "type", "veth", "peer", "name", "gate0",
+	lab.Output(h.t, h.clients.Command("ip", "link", "add", "gate1", "type", "veth", "peer", "name", "gate0",
 		"netns", fmt.Sprint(os.Getpid())))
 	h.t.Cleanup(func() { exec.Command("ip", "link", "delete", "gate0").Run() })
-	for _, args := range [][]string{
-		{"address", "add", near4 + "/24", "dev", "gate0"},
-		{"address", "add", near6 + "/64", "dev", "gate0", "nodad"},
-		{"link", "set", "gate0", "up"},
-	} {
-		h.run(exec.Command("ip", args...))
-	}
-	for _, args := range [][]string{
-		{"address", "add", far4 + "/24", "dev", "gate1"},
-		{"address", "add", other4 + "/24", "dev", "gate1"},
-		{"address", "add", far6 + "/64", "dev", "gate1", "nodad"},
-		{"link", "set", "gate1", "up"},
-	} {
-		h.run(h.clients.Command("ip", args...))
-	}
+	lab.Output(h.t, exec.Command("sh", "-ec", "ip address add "+near4+"/24 dev gate0; "+
+		"ip address add "+near6+"/64 dev gate0 nodad; ip link set gate0 up"))
+	lab.Output(h.t, h.clients.Command("sh", "-ec", "ip address add "+far4+"/24 dev gate1; "+
+		"ip address add "+other4+"/24 dev gate1; ip address add "+far6+"/64 dev gate1 nodad; ip link set gate1 up"))
 }
 
 // listen starts an echo server on Puppet's port.
@@ -106,12 +96,7 @@ func (h *gatedHost) listen() {
 			}
 			go func() {
 				defer conn.Close()
-				for b := make([]byte, 1); ; {
-					if _, err := conn.Read(b); err != nil {
-						return
-					}
-					conn.Write(b)
-				}
+				io.Copy(conn, conn)
 			}()
 		}
 	}()
@@ -218,7 +203,7 @@ func echo(conn net.Conn) error {
 // ruleset returns all of nftables but counters and the numbers of rules.
 func (h *gatedHost) ruleset() string {
 	h.t.Helper()
-	return h.run(exec.Command("nft", "--stateless", "list", "ruleset"))
+	return lab.Output(h.t, exec.Command("nft", "--stateless", "list", "ruleset"))
 }
 
 // nft loads a ruleset.
@@ -226,16 +211,7 @@ func (h *gatedHost) nft(script string) {
 	h.t.Helper()
 	cmd := exec.Command("nft", "-f", "-")
 	cmd.Stdin = strings.NewReader(script)
-	h.run(cmd)
-}
-
-func (h *gatedHost) run(cmd *exec.Cmd) string {
-	h.t.Helper()
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		h.t.Fatalf("%v: %v: %s", cmd.Args, err, out)
-	}
-	return string(out)
+	lab.Output(h.t, cmd)
 }
 
 func (h *gatedHost) write(name, content string) {

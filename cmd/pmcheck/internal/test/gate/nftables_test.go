@@ -132,11 +132,11 @@ func TestGateLeavesThePortOpen(t *testing.T) {
 	h.gate.Process.Kill()
 	h.gate.Wait()
 	left := h.ruleset()
-	h.run(exec.Command(lab.Build(t), "gate", "open"))
+	lab.Output(t, exec.Command(lab.Build(t), "gate", "open"))
 	if err := h.dial(far4, near4); err != nil || h.ruleset() != "" {
 		t.Errorf("after SIGKILL: %v, the ruleset is\n%s", err, h.ruleset())
 	}
-	h.run(exec.Command(lab.Build(t), "gate", "open")) // with nothing to do
+	lab.Output(t, exec.Command(lab.Build(t), "gate", "open")) // with nothing to do
 
 	h.lift()
 	h.nft(left)
