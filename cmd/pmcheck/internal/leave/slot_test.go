@@ -50,6 +50,17 @@ func TestSlot(t *testing.T) {
 	}
 }
 
+func TestASlotIsGivenBackOnceEachBalancerSends(t *testing.T) {
+	for want, s := range map[bool]status.Status{
+		true:  st(drain.Ready, serves, asking(sends)),
+		false: st(drain.Ready, serves, asking(sends), asking()),
+	} {
+		if leave.SlotBack(s) != want {
+			t.Errorf("back: %v, want %v", !want, want)
+		}
+	}
+}
+
 func TestOverBudgetNamesTheMastersThatAreOut(t *testing.T) {
 	slot := budget.Slot{Master: "puppet2", Since: now().Add(-3 * time.Hour), By: "alice", Reason: "kernel"}
 	lapsed := slot
