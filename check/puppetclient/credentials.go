@@ -66,7 +66,7 @@ func (c *Credentials) material() (*material, error) {
 
 // TLS returns the configuration for connections to another kind of server. The server
 // is verified as a Client verifies Puppet's: chain, name and revocation. The error says
-// why the files cannot be used. It wraps no [*Error].
+// why the files cannot be used.
 func (c *Credentials) TLS(serverName string) (*tls.Config, error) {
 	m, err := c.material()
 	if m.own.Leaf == nil || m.roots == nil {
