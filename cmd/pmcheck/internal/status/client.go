@@ -33,7 +33,7 @@ const (
 )
 
 const (
-	// HeldFor is how long a daemon delays its answer to Client.Next. What only the kernel
+	// HeldFor is how long a daemon delays its answer to Client.Next. What balancers say, and what only the kernel
 	// knows, such as the connections of agents, changes without an event, so a caller that
 	// waits for such a change gets a status at least this often.
 	HeldFor = time.Second
