@@ -22,17 +22,6 @@ func assertUnreachable(t *testing.T, err error, cause string) {
 	t.Logf("%v; hint: %s", err, budget.Hint(err))
 }
 
-func testStrangers(t *testing.T, db *lab.Postgres) {
-	const agent = "agent1.example.test"
-	db.Issue(agent)
-	_, err := client(db, agent).Look(t.Context())
-	assertUnreachable(t, err, "certificate authentication failed")
-	_, err = client(db, name(1), func(c *config.Config) {
-		c.Budget.Database = strings.Replace(c.Budget.Database, "//", "//pmcheck_admin@", 1)
-	}).Look(t.Context())
-	assertUnreachable(t, err, "no pg_hba.conf entry")
-}
-
 func testRights(t *testing.T, db *lab.Postgres) {
 	for _, attempt := range []string{
 		"delete from pmcheck.slot",

@@ -18,56 +18,39 @@ import (
 // a balancer may ask it, and then the slot must settle.
 const free = 15*time.Second + budget.Settle + 30*time.Second
 
-// A pool is masters with their daemons and one database.
-type pool struct {
-	t       *testing.T
-	db      *lab.Postgres
-	masters []*master
-}
-
 // A master is a stand-in with a daemon whose budget is in the database.
 type master struct {
 	*lab.Site
+	db   *lab.Postgres
 	name string
 }
 
-// startPool starts n masters.
-func startPool(t *testing.T, n int) *pool {
+func startMaster(t *testing.T, db *lab.Postgres, n int) *master {
 	t.Helper()
-	p := &pool{t: t, db: startDatabase(t, n)}
-	for i := range n {
-		m := &master{lab.NewSite(t, lab.SiteOptions{Name: name(i + 1)}), name(i + 1)}
-		p.db.Trust(m.Master.Files())
-		m.Configure(p.yaml(""))
-		m.Start()
-		m.WaitServing(30 * time.Second)
-		p.masters = append(p.masters, m)
-	}
-	for _, m := range p.masters {
-		p.waitBudget(m, "reachable", func(b *lab.BudgetStatus) bool { return b.Reachable })
-	}
-	return p
+	m := &master{lab.NewSite(t, lab.SiteOptions{Name: name(n)}), db, name(n)}
+	db.Trust(m.Master.Files())
+	m.configure("")
+	m.Start()
+	m.WaitServing(30 * time.Second)
+	m.waitBudget("reachable", func(b *lab.BudgetStatus) bool { return b.Reachable })
+	return m
 }
 
-func (p *pool) yaml(more string) string {
-	return fmt.Sprintf("services: [ca]\nbudget: {database: '%s'}\n%s", p.db.URL(), more)
+func (m *master) configure(more string) {
+	m.TB.Helper()
+	m.Configure(fmt.Sprintf("services: [ca]\nbudget: {database: '%s'}\n%s", m.db.URL(), more))
 }
 
-// ask makes every daemon ask the database now instead of within a minute, and waits until
-// each has an answer, or an error.
-func (p *pool) ask() {
-	p.t.Helper()
+// ask makes the daemon ask the database now instead of within a minute, and waits until it has an answer, or an error.
+func (m *master) ask() {
+	m.TB.Helper()
 	began := time.Now()
-	for _, m := range p.masters {
-		m.Signal(syscall.SIGHUP)
-	}
-	for _, m := range p.masters {
-		p.waitBudget(m, "asked anew", func(b *lab.BudgetStatus) bool { return b.Asked.After(began) })
-	}
+	m.Signal(syscall.SIGHUP)
+	m.waitBudget("asked anew", func(b *lab.BudgetStatus) bool { return b.Asked.After(began) })
 }
 
-func (p *pool) waitBudget(m *master, what string, want func(*lab.BudgetStatus) bool) {
-	p.t.Helper()
+func (m *master) waitBudget(what string, want func(*lab.BudgetStatus) bool) {
+	m.TB.Helper()
 	m.WaitStatus(free, func(s lab.Status) error {
 		if s.Budget == nil || !want(s.Budget) {
 			return fmt.Errorf("%s: the budget is not %s: %+v", m.name, what, s.Budget)
@@ -76,11 +59,11 @@ func (p *pool) waitBudget(m *master, what string, want func(*lab.BudgetStatus) b
 	})
 }
 
-// waitFree waits until a master has no slot in the database.
-func (p *pool) waitFree(m *master) {
-	p.t.Helper()
-	lab.WaitFor(p.t, free, 100*time.Millisecond, func() error {
-		if out := p.db.SQL("pmcheck", "select master from pmcheck.slot"); strings.Contains(out, m.name) {
+// waitFree waits until the master has no slot in the database.
+func (m *master) waitFree() {
+	m.TB.Helper()
+	lab.WaitFor(m.TB, free, 100*time.Millisecond, func() error {
+		if out := m.db.SQL("pmcheck", "select master from pmcheck.slot"); strings.Contains(out, m.name) {
 			return fmt.Errorf("%s has a slot", m.name)
 		}
 		return nil
@@ -113,35 +96,35 @@ func (m *master) assertRefused(text string) {
 // TestDaemonsKeepTheirSlots: a command claims a slot, the daemon keeps it while the master is held, and returns it
 // once the master has settled. A database that does not answer refuses commands, and changes no answer.
 func TestDaemonsKeepTheirSlots(t *testing.T) {
-	p := startPool(t, 3)
-	one, two, three := p.masters[0], p.masters[1], p.masters[2]
+	db := startDatabase(t, 3)
+	one, two, three := startMaster(t, db, 1), startMaster(t, db, 2), startMaster(t, db, 3)
 	one.MustRun("drain", "--reason", "kernel")
 	two.assertRefused(one.name + " is out since ")
 	two.assertRun(7, "kernel); 1 of 1", "maint", "--timeout=3s")
 	two.MustRun("drain", "--service", "ca", "--force") // needs no slot
 	two.assertRun(0, one.name, "budget")
-	three.Configure(p.yaml("max_out: 2\n"))
-	p.ask()
+	three.configure("max_out: 2\n")
+	three.ask()
 	three.MustRun("drain")
 	three.MustRun("ready")
 	one.MustRun("drain", "--reason", "kernel 2") // keeps its slot
 	began := time.Now()
 	one.MustRun("ready")
-	p.waitFree(one)
-	p.waitFree(three)
+	one.waitFree()
+	three.waitFree()
 	if took := time.Since(began); took < budget.Settle {
 		t.Errorf("free %v after ready, before it has settled", took)
 	}
 	two.assertRun(0, "held: drain", "drain", "--wait", "--timeout=20s")
 
-	p.db.Stop()
-	p.ask()
+	db.Stop()
+	one.ask()
 	one.assertRefused("insist with --force")
-	p.waitBudget(one, "unreachable", func(b *lab.BudgetStatus) bool { return !b.Reachable })
+	one.waitBudget("unreachable", func(b *lab.BudgetStatus) bool { return !b.Reachable })
 	if code, body, err := one.Ask("/"); code != http.StatusOK {
 		t.Errorf("balancers are told %d %s, %v", code, body, err)
 	}
 	one.assertRun(0, "goes on without the budget", "drain", "--force")
-	p.db.Start()
-	p.waitBudget(one, "recorded", func(b *lab.BudgetStatus) bool { return b.Held })
+	db.Start()
+	one.waitBudget("recorded", func(b *lab.BudgetStatus) bool { return b.Held })
 }

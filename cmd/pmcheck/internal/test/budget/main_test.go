@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { lab.Main(m) }
 // masters is how many may ask the database of TestBudget.
 const masters = 20
 
-// TestBudget asks one database as masters and strangers do. Each subtest begins with an empty
+// TestBudget asks one database as masters do. Each subtest begins with an empty
 // schema.
 func TestBudget(t *testing.T) {
 	db := startDatabase(t, masters)
@@ -26,7 +26,6 @@ func TestBudget(t *testing.T) {
 		name string
 		run  func(*testing.T, *lab.Postgres)
 	}{
-		{"strangers are refused", testStrangers},
 		{"a master has no rights but the functions", testRights},
 		{"the name comes from the certificate", testName},
 		{"the server must show its certificate", testServer},

@@ -3,10 +3,8 @@
 package packages_test
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -41,17 +39,14 @@ func lintRPM(t *testing.T, s *hostSite) {
 // TestSocketUnitsMatchTheDaemon: systemd binds the same port as the daemon does without systemd, and
 // the socket where the commands look for it.
 func TestSocketUnitsMatchTheDaemon(t *testing.T) {
-	status := lab.ReadFile(t, "systemd/pmcheck-status.socket")
-	if line := "\nListenStream=" + config.Default().Socket + "\n"; !strings.Contains(status, line) {
-		t.Errorf("pmcheck-status.socket does not have %q", line)
-	}
-	unit, err := os.ReadFile("../../../../../systemd/pmcheck.socket")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := ":" + string(regexp.MustCompile(`(?m)^ListenStream=(\d+)$`).FindSubmatch(unit)[1])
-	if listen := config.Default().Listen; listen != port {
-		t.Errorf("by default the daemon listens on %s, pmcheck.socket on %s", listen, port)
+	for unit, want := range map[string]string{
+		"pmcheck-status": config.Default().Socket,
+		"pmcheck":        strings.TrimPrefix(config.Default().Listen, ":"),
+	} {
+		line := "\nListenStream=" + want + "\n"
+		if !strings.Contains(lab.ReadFile(t, "systemd/"+unit+".socket"), line) {
+			t.Errorf("%s.socket does not have %q", unit, line)
+		}
 	}
 }
 
