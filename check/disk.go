@@ -82,7 +82,8 @@ func (d *diskCheck) check(ctx context.Context) Finding {
 		}
 		seen[v.device] = true
 		values = append(values, v.path+" "+v.String())
-		if f := d.judge(v, i < len(d.Paths)); graver(f.State, found.State) {
+		f := d.judge(v, i < len(d.Paths))
+		if found.State == StateOK || found.State == StateWarn && f.State == StateBad {
 			found.State, found.Health, found.Reason, found.Detail = f.State, f.Health, f.Reason, f.Detail
 		}
 	}
@@ -139,13 +140,7 @@ func (d *diskCheck) judge(v volume, written bool) Finding {
 	case percent(v.free, v.size) < d.WarnPercent || v.inodes > 0 && percent(v.freeInodes, v.inodes) < d.WarnPercent:
 		return finding(StateWarn, "", DiskLow, "%s: %s", v.path, v)
 	}
-	return Finding{State: StateOK}
-}
-
-// graver reports whether a is worse than b. Unknown counts as no worse than ok.
-func graver(a, b State) bool {
-	rank := map[State]int{StateWarn: 1, StateBad: 2}
-	return rank[a] > rank[b]
+	return Finding{State: StateOK, Reason: OK}
 }
 
 // volume is the state of a file system for users other than root.
