@@ -39,6 +39,16 @@ func sideways() map[string][]string {
 	}
 }
 
+// independent returns, for the libraries that other programs may import, what they must not import although it is in
+// a lower layer, or in the standard library.
+func independent() map[string][]string {
+	return map[string][]string{
+		"drain":     {"check", "net/http"},
+		"drain/tcp": {"check", "net/http"},
+		"systemd":   {"check", "drain"},
+	}
+}
+
 // owners returns, for each module that is linked into pmcheck, the only package that
 // may import it. Replacing the module then changes this package only.
 func owners() map[string]string {
@@ -74,10 +84,15 @@ func TestImportsRunOneWay(t *testing.T) {
 			t.Errorf("%s is in no layer", p.room)
 		}
 		for _, imported := range p.Imports {
+			to := room(imported)
+			for _, forbidden := range independent()[p.room] {
+				if to == forbidden || strings.HasPrefix(to, forbidden+"/") {
+					t.Errorf("%s imports %s, which it must not know", p.room, to)
+				}
+			}
 			if !strings.HasPrefix(imported, module) {
 				continue
 			}
-			to := room(imported)
 			t.Logf("%-16s → %s", p.room, to)
 			sidewards := depth[to] == depth[p.room] && slices.Contains(sideways()[p.room], to)
 			if depth[to] <= depth[p.room] && !sidewards {
