@@ -54,6 +54,7 @@ func independent() map[string][]string {
 func owners() map[string]string {
 	return map[string]string{
 		"github.com/spf13/viper":               "config",
+		"github.com/xrash/smetrics":            "config",
 		"github.com/go-viper/mapstructure/v2":  "config",
 		"github.com/prometheus/procfs":         "check",
 		"go.yaml.in/yaml/v3":                   "config",

@@ -21,9 +21,9 @@ const (
 func TestBadConfigsAreRefused(t *testing.T) {
 	// The lines of syntax errors are those of yaml v3, whose parser counts from 0.
 	tests := []struct{ name, yaml, want string }{
-		{"unknown", "lisen: :9200\n", "F:1: unknown setting lisen"},
-		{"unknown in a section", "probe:\n  timeuot:\n", "F:2: unknown setting probe.timeuot"},
-		{"in the wrong place", "timeout: 1s\n", "F:1: unknown setting timeout"},
+		{"unknown", "lisen: :9200\n", "F:1: unknown setting lisen (did you mean listen?)"},
+		{"unknown in a section", "probe:\n  timeuot:\n", "F:2: unknown setting probe.timeuot (did you mean probe.timeout?)"},
+		{"in the wrong place", "timeout: 1s\n", "F:1: unknown setting timeout (did you mean probe.timeout?)"},
 		{"nothing like it", "frobnicate: 1\n", "F:1: unknown setting frobnicate"},
 		{"dotted", "probe.timeout: 1s\n",
 			"F:1: unknown setting probe.timeout (dots are written as sections, one inside the other)"},
@@ -77,7 +77,7 @@ func TestBadConfigsAreRefused(t *testing.T) {
 			"F:1: checks.disk: wran is not one of eject, warn, off"},
 		{"settings of checks", "checks: {disc: off}\ncode: {dir: code}\npuppetdb: {address: ':1', port: 2}\n" +
 			"disk: {warn_percent: 101}\njruby: {stuck_after: 8d}\n",
-			"F:1: unknown setting checks.disc\n" +
+			"F:1: unknown setting checks.disc (did you mean checks.disk?)\n" +
 				"F:2: code.dir: code is not an absolute path\n" +
 				"F:3: unknown setting puppetdb.port\n" +
 				"F:3: puppetdb.address: :1 is not a host and port (such as localhost:8081)\n" +

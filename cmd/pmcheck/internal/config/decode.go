@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -65,7 +66,7 @@ func (l *Loaded) section(file, prefix string, n *yaml.Node) map[string]any {
 		case strings.Contains(name, "."):
 			l.fault(at, "", "unknown setting "+show(key), "dots are written as sections, one inside the other")
 		case !known:
-			l.fault(at, "", "unknown setting "+show(key), "")
+			l.fault(at, "", "unknown setting "+show(key), suggest(key, slices.Sorted(maps.Keys(keys))))
 		case section:
 			settings[name] = l.section(file, key+".", v)
 		case slices.ContainsFunc(append([]*yaml.Node{v}, v.Content...), isNull):

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/xrash/smetrics"
 )
 
 // Fault is one mistake in a configuration. It is an error.
@@ -78,6 +80,20 @@ func join(faults []Fault) error {
 		errs = append(errs, f)
 	}
 	return errors.Join(errs...)
+}
+
+// suggest returns a hint at the setting that an unknown one is probably a typing error for, or "". The last parts of
+// the keys count most: timeout is near probe.timeout.
+func suggest(key string, keys []string) (hint string) {
+	last := func(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
+	like := func(a, b string) float64 { return smetrics.JaroWinkler(a, b, 0.7, 4) }
+	most := 0.87
+	for _, k := range keys {
+		if l := like(last(key), last(k)) + like(key, k)/100; l > most {
+			hint, most = "did you mean "+k+"?", l
+		}
+	}
+	return hint
 }
 
 // show returns text for a one-line message: quoted unless it is a plain word, and truncated if it is long.
