@@ -21,7 +21,8 @@ MORE = chromium puppet-lint puppet-strings metadata-json-lint ruby-rspec-puppet 
 	puppet-module-puppetlabs-postgresql puppet-module-camptocamp-systemd \
 	prometheus jsonnet keepalived gdnsd nftables buildah nginx-light libnginx-mod-stream lintian rpm rpmlint \
 	apt-utils createrepo-c dnf \
-	mandoc shellcheck gnupg secilc icinga2-bin monitoring-plugins-basic mmdebstrap qemu-user-static
+	mandoc shellcheck gnupg secilc icinga2-bin monitoring-plugins-basic mmdebstrap qemu-user-static \
+	$(if $(shell command -v npm),,npm)
 
 # What make test-all adds: packages that test whether it works, two at a time, and
 # those that test how long it takes, each alone.

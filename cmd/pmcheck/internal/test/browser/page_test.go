@@ -6,8 +6,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
 // serve starts a server that shows a scene with its status code, and returns the URL.
@@ -23,7 +27,7 @@ func serve(t *testing.T, s *scene) string {
 
 // TestEachStateIsReadable: on a phone and on a desk, light, dark and printed.
 func TestEachStateIsReadable(t *testing.T) {
-	c := startChromium(t)
+	c, axe := startChromium(t), axe(t)
 	var current scene
 	url := serve(t, &current)
 	for _, current = range append(scenes(time.Now()), hostile(time.Now())) {
@@ -36,53 +40,45 @@ func TestEachStateIsReadable(t *testing.T) {
 			c.screen(screen.width, screen.media, screen.scheme)
 			c.visit(url)
 			c.picture(name)
-			for _, problem := range append(c.complaints(), c.problems()...) {
+			for _, problem := range append(c.complaints(), c.problems(axe)...) {
 				t.Errorf("%s: %s", name, problem)
 			}
 		}
 	}
 }
 
-// problems returns problems with overflow, contrast, font sizes and what is only text.
-func (c *chromium) problems() (problems []string) {
-	c.eval(`(() => {
-		const problems = [], root = document.documentElement;
+// axe returns the script of axe-core, an audit by the rules of WCAG.
+func axe(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	npm := exec.Command(lab.Need(t, "npm", "npm"), "install", "--prefix", dir, "--no-audit", "axe-core@4.14.1")
+	if out, err := npm.CombinedOutput(); err != nil {
+		t.Fatalf("npm install axe-core: %v: %s", err, out)
+	}
+	return lab.Read(t, filepath.Join(dir, "node_modules", "axe-core", "axe.min.js"))
+}
+
+// problems returns what axe finds, and problems with overflow, font sizes and what is only text.
+func (c *chromium) problems(axe string) (problems []string) {
+	c.eval(axe+"\n;0", nil)
+	c.eval(`axe.run().then(({violations, passes}) => {
+		const problems = violations.flatMap(v => v.nodes.map(n => v.id + ': ' + n.html.slice(0, 80)));
+		if (passes.length < 20) problems.push('axe looked at ' + passes.length + ' rules only');
+		const root = document.documentElement;
 		for (const e of document.querySelectorAll('html, section, li, h1')) {
 			if (e.getBoundingClientRect().right > root.clientWidth + 0.5 || e.scrollWidth > root.clientWidth) {
 				problems.push('overflow: ' + e.outerHTML.slice(0, 80));
 			}
+		}
+		for (const e of document.body.querySelectorAll('*')) {
+			if (parseFloat(getComputedStyle(e).fontSize) < 12) problems.push('small: ' + e.outerHTML.slice(0, 80));
 		}
 		for (const e of document.querySelectorAll(
 			'img, iframe, object, embed, svg [onload], [onerror], script:not([nonce])')) {
 			problems.push('a name became ' + e.outerHTML.slice(0, 80));
 		}
 		if (document.title.includes('pwned')) problems.push('a name ran');
-		const luminance = color => {
-			const [r, g, b] = color.map(v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
-			return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-		};
-		const parse = color => color.match(/[\d.]+/g).map(Number);
-		const behind = e => {
-			for (; e; e = e.parentElement) {
-				const [r, g, b, alpha = 1] = parse(getComputedStyle(e).backgroundColor);
-				if (alpha === 1) return [r, g, b];
-			}
-			return [255, 255, 255];
-		};
-		const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-		let looked = 0;
-		while (texts.nextNode()) {
-			const text = texts.currentNode.data.trim(), e = texts.currentNode.parentElement;
-			if (!text || !e.checkVisibility() || e.tagName === 'SCRIPT') continue;
-			looked++;
-			const style = getComputedStyle(e), size = parseFloat(style.fontSize);
-			const [a, b] = [luminance(parse(style.color).slice(0, 3)), luminance(behind(e))].sort((x, y) => y - x);
-			const ratio = (a + 0.05) / (b + 0.05);
-			if (ratio < (size >= 24 ? 3 : 4.5)) problems.push('contrast ' + ratio.toFixed(2) + ' of ' + text);
-			if (size < 12) problems.push(size + 'px: ' + text);
-		}
-		if (looked < 40) problems.push('only ' + looked + ' texts');
 		return problems;
-	})()`, &problems)
+	})`, &problems)
 	return problems
 }
