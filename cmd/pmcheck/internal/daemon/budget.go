@@ -82,7 +82,6 @@ func (d *Daemon) keepSlotOnce(ctx context.Context, k *slotKeeper) {
 	}
 	known := k.known
 	d.budget.Store(&known)
-	d.changes.note()
 	switch first := before.Asked.IsZero(); {
 	case err != nil && (before.Reachable || first):
 		d.Log.Warn("the database of the budget does not answer as it should", "error", err, "hint", budget.Hint(err))

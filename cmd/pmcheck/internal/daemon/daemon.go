@@ -59,7 +59,6 @@ type Daemon struct {
 	metrics   *metrics.Metrics
 	page      *page.Page
 	pages     *semaphore.Weighted                 // the places for pages that are being written
-	changes   *changes                            // of the status, for commands that wait
 	looks     looks                               // for clients that read the status
 	budget    atomic.Pointer[status.BudgetStatus] // nil without one
 }
@@ -74,7 +73,6 @@ func New(c config.Config, file, version string, log *slog.Logger) *Daemon {
 		store:   c.Store(),
 		page:    page.New(),
 		pages:   semaphore.NewWeighted(maxPages),
-		changes: newChanges(),
 	}
 	d.balancers = balancer.NewTracker()
 	d.metrics = metrics.New(d.status)
@@ -90,7 +88,6 @@ func (d *Daemon) published(s *monitor.State) {
 	for _, f := range s.Findings {
 		d.page.Note(s.Published, f.Pool)
 	}
-	d.changes.note()
 }
 
 func (d *Daemon) apply(c config.Config, file string) {
@@ -129,7 +126,6 @@ func (d *Daemon) Refuse(message string, err error) {
 	status := *d.config.Load()
 	status.Error = err.Error()
 	d.config.Store(&status)
-	d.changes.note()
 }
 
 // Judged returns a channel that is closed once there is a first verdict on the master.

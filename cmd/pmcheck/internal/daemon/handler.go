@@ -1,11 +1,9 @@
 package daemon
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"net/netip"
-	"strconv"
 	"strings"
 	"time"
 
@@ -120,22 +118,11 @@ func (h *handler) live(w http.ResponseWriter) {
 	line(w, http.StatusOK, "live")
 }
 
-// serveStatus answers with the status. On the unix socket, it first waits until the
-// revision differs from the one that the client names.
+// serveStatus answers with the status.
 func (h *handler) serveStatus(w http.ResponseWriter, r *http.Request) {
 	if !h.mayReadStatus(r) {
 		line(w, http.StatusForbidden, "not allowed: see status_allow")
 		return
-	}
-	if after := r.URL.Query().Get("after"); after != "" && h.trusted {
-		revision, err := strconv.ParseUint(after, 10, 64)
-		if err != nil {
-			line(w, http.StatusBadRequest, "after must be a revision")
-			return
-		}
-		ctx, cancel := context.WithTimeout(r.Context(), status.HeldFor)
-		h.changes.wait(ctx, revision)
-		cancel()
 	}
 	data, err := h.statusJSON()
 	if err != nil {

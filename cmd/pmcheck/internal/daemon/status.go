@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"context"
 	"encoding/json"
 	"net/netip"
 	"slices"
@@ -70,7 +69,6 @@ func (d *Daemon) statusJSON() ([]byte, error) {
 func (d *Daemon) status(now time.Time) status.Status {
 	s := status.New(d.monitor.State(), d.settings.Load(), now)
 	s.Version, s.Started = d.Version, d.started
-	s.Revision, _ = d.changes.now()
 	s.Config = *d.config.Load()
 	s.Config.Restart = d.waitForRestart(d.settings.Load())
 	all := d.balancers.All()
@@ -93,40 +91,6 @@ func (d *Daemon) readGate() *status.GateStatus {
 	}
 	status.Printable(g)
 	return g
-}
-
-// changes counts changes, so that one can wait for the next. It is safe for concurrent use.
-type changes struct {
-	mu    sync.Mutex
-	count uint64
-	next  chan struct{} // closed with the next change
-}
-
-func newChanges() *changes { return &changes{next: make(chan struct{})} }
-
-func (c *changes) note() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.count++
-	close(c.next)
-	c.next = make(chan struct{})
-}
-
-// now returns the revision, and a channel that is closed with the next change.
-func (c *changes) now() (revision uint64, next <-chan struct{}) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.count, c.next
-}
-
-// wait returns once the revision differs from after, or ctx ends.
-func (c *changes) wait(ctx context.Context, after uint64) {
-	if revision, next := c.now(); revision == after {
-		select {
-		case <-next:
-		case <-ctx.Done():
-		}
-	}
 }
 
 func contains(networks []netip.Prefix, addr netip.Addr) bool {

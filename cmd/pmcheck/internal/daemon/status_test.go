@@ -11,35 +11,24 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// next asks for the next status until done.
-func (r *testDaemon) next(s status.Status, done func(status.Status) bool) status.Status {
-	r.t.Helper()
-	for !done(s) {
-		var err error
-		if s, err = r.client.Next(r.t.Context(), s.Revision); err != nil {
-			r.t.Fatal(err)
-		}
-	}
-	return s
-}
-
-func TestNextIsAnsweredWhenSomethingHappens(t *testing.T) {
+func TestACommandThatFollowsSeesWhatHappens(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
-	var before status.Status
-	var began time.Time
-	s := r.next(r.Status(time.Now()), func(s status.Status) bool { // until no event answers early
-		quiet := s.Revision == before.Revision
-		if took := time.Since(began); quiet && took < status.HeldFor {
-			t.Errorf("answered after %s without news", took)
+	follow := r.client.Follow()
+	until := func(done func(status.Status) bool) status.Status {
+		t.Helper()
+		for {
+			if s, err := follow(t.Context()); err != nil {
+				t.Fatal(err)
+			} else if done(s) {
+				return s
+			}
 		}
-		before, began = s, time.Now()
-		return quiet
-	})
+	}
 	r.ask(lb1)
-	s = r.next(s, func(s status.Status) bool { return len(s.Balancers) == 1 })
+	before := until(func(s status.Status) bool { return len(s.Balancers) == 1 })
 	r.hold(drain.Drain)
-	s = r.next(s, func(s status.Status) bool { return s.Services[0].Mode == drain.Drain })
+	s := until(func(s status.Status) bool { return s.Services[0].Mode == drain.Drain })
 	if since := s.Services[0].ModeSince; !since.After(before.Time) {
 		t.Errorf("held since %s, before the hold was set", since)
 	}

@@ -23,8 +23,8 @@ type Holds interface {
 
 // World is what the way out and back sees and changes.
 type World struct {
-	// Next returns the daemon's status: at once the first time, then after the next change, or after
-	// about a second. The error wraps status.ErrNoDaemon if no daemon answers.
+	// Next returns the daemon's status: at once the first time, then after a pause. The error wraps
+	// status.ErrNoDaemon if no daemon answers.
 	Next        func(ctx context.Context) (status.Status, error)
 	Connections func(master string) ([]tcp.Connection, error)
 	Holds       Holds

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -33,15 +32,11 @@ const (
 )
 
 const (
-	// HeldFor is how long a daemon delays its answer to Client.Next. What balancers say, and what only the kernel
-	// knows, such as the connections of agents, changes without an event, so a caller that
-	// waits for such a change gets a status at least this often.
-	HeldFor = time.Second
 	// askTime is how long Follow waits for the daemon's answer: setting a hold must work
-	// without one. It is longer than HeldFor.
+	// without one.
 	askTime = 2 * time.Second
-	// retryEvery is the pause before a daemon that did not answer is asked again.
-	retryEvery = 250 * time.Millisecond
+	// askEvery is the pause of Follow before it asks again.
+	askEvery = 250 * time.Millisecond
 )
 
 // FleetAgent is the User-Agent of a master that asks another one on its way out of the pool. A daemon
@@ -58,15 +53,7 @@ type Client struct {
 
 // Status returns the daemon's status. The error wraps ErrNoDaemon if there is
 // no daemon to ask.
-func (c Client) Status(ctx context.Context) (Status, error) { return c.get(ctx, "/status") }
-
-// Next blocks until the revision of the status differs from after, for HeldFor at most,
-// and returns the status. Over a URL it does not block.
-func (c Client) Next(ctx context.Context, after uint64) (Status, error) {
-	return c.get(ctx, "/status?after="+strconv.FormatUint(after, 10))
-}
-
-func (c Client) get(ctx context.Context, path string) (s Status, err error) {
+func (c Client) Status(ctx context.Context) (s Status, err error) {
 	defer func() {
 		if err != nil {
 			err = foreignError{err}
@@ -78,7 +65,7 @@ func (c Client) get(ctx context.Context, path string) (s Status, err error) {
 		base, where = "http://pmcheck", c.Socket
 		transport.DialContext = c.dialSocket
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+path, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/status", nil)
 	if err != nil {
 		return s, err
 	}
@@ -142,25 +129,20 @@ func told(body io.Reader) string {
 	return ": " + line
 }
 
-// Follow returns a function that returns the status at once the first time, and after that blocks until
-// the status has changed, for HeldFor at most. It returns an error wrapping ErrNoDaemon if no daemon
-// answers within two seconds; the next call then pauses before it asks again. It is not safe for
-// concurrent use.
+// Follow returns a function that returns the status, at once the first time, and after a pause of 250 ms
+// from then on. It returns an error wrapping ErrNoDaemon if no daemon answers within two seconds. It is not
+// safe for concurrent use.
 func (c Client) Follow() (next func(context.Context) (Status, error)) {
-	ask, pause := c.Status, time.Duration(0)
+	pause := time.Duration(0)
 	return func(ctx context.Context) (Status, error) {
 		select {
 		case <-ctx.Done():
 			return Status{}, ctx.Err()
 		case <-time.After(pause):
 		}
+		pause = askEvery
 		ctx, cancel := context.WithTimeout(ctx, askTime)
 		defer cancel()
-		s, err := ask(ctx)
-		if ask, pause = c.Status, retryEvery; err == nil {
-			pause = 0
-			ask = func(ctx context.Context) (Status, error) { return c.Next(ctx, s.Revision) }
-		}
-		return s, err
+		return c.Status(ctx)
 	}
 }

@@ -41,7 +41,6 @@ type Status struct {
 	Certname string          `json:"certname"` // of the master
 	Time     time.Time       `json:"time"`     // when this was written
 	Started  time.Time       `json:"started"`  // when the daemon started
-	Revision uint64          `json:"revision"` // grows with each change; see Client.Next
 	Services []ServiceStatus `json:"services"` // the first is the master itself
 	Holds    []drain.Hold    `json:"holds"`    // in effect
 	// Balancers are the clients that ask, each with its view of this master.
