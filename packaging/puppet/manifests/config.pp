@@ -1,7 +1,6 @@
 # @summary Writes pmcheck.yaml, if pmcheck accepts it.
 #
-# Settings that take effect only when the daemon or its port starts are also written to
-# drop-ins of their units, so that a change of them can be detected.
+# The port is also written to a drop-in of its unit, which binds it.
 #
 # @api private
 class pmcheck::config {
@@ -48,8 +47,6 @@ class pmcheck::config {
     validate_cmd => '/usr/bin/pmcheck config --check %',
   }
 
-  $at_start = ['log']
-
   # A drop-in restarts its unit in the run that changes it. If pmcheck refuses pmcheck.yaml, that
   # must be the run with the corrected file.
   $stream = regsubst(String($settings['listen']), '\A:', '')
@@ -59,12 +56,6 @@ class pmcheck::config {
   }
   pmcheck::dropin { 'pmcheck.socket':
     content => $bound,
-    require => File['/etc/pmcheck/pmcheck.yaml'],
-  }
-
-  $noted = $settings.filter |$name, $_value| { $name in $at_start }
-  pmcheck::dropin { 'pmcheck.service':
-    content => join($noted.map |$name, $value| { "#   ${name}: ${pmcheck::yaml($value)}\n" }),
     require => File['/etc/pmcheck/pmcheck.yaml'],
   }
 }

@@ -1,9 +1,8 @@
 # @summary Runs the daemon and reloads it after a change of its configuration.
 #
-# A reload is enough for most settings. Some need a restart: systemd keeps the port open
-# meanwhile, so that no balancer is refused. Only a change of the port closes the old one.
-# None of this touches the hold files. A reload fails as long as the host has no certificate; a
-# daemon that starts waits for one.
+# A reload is enough for every setting but listen: a change of the port closes the old one. None of
+# this touches the hold files. A reload fails as long as the host has no certificate; a daemon that
+# starts waits for one.
 #
 # @api private
 class pmcheck::service {
@@ -27,12 +26,5 @@ class pmcheck::service {
     enable    => $pmcheck::service_enable,
     restart   => '/bin/systemctl reload pmcheck.service || /bin/systemctl try-restart pmcheck.service',
     subscribe => File['/etc/pmcheck/pmcheck.yaml'],
-  }
-
-  -> exec { 'pmcheck: restart':
-    command     => '/bin/systemctl daemon-reload && /bin/systemctl try-restart pmcheck.service',
-    provider    => shell,
-    refreshonly => true,
-    subscribe   => Pmcheck::Dropin['pmcheck.service'],
   }
 }

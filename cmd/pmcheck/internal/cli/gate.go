@@ -33,7 +33,7 @@ func runGate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	log := daemon.NewLogger(c.App.ErrWriter, loaded.Config.Log)
+	log := daemon.NewLogger(c.App.ErrWriter, loaded.Config.Log.Level)
 	g := &gate.Gate{Settings: loaded.Config, Log: log, Dir: systemd.RuntimeDirectory(environ(c))}
 	return g.Run(c.Context)
 }

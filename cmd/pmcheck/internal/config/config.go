@@ -9,6 +9,7 @@
 package config
 
 import (
+	"log/slog"
 	"net/netip"
 	"path/filepath"
 	"time"
@@ -71,8 +72,14 @@ type Log struct {
 	Level LogLevel `yaml:"level"`
 }
 
-// LogLevel is the least severe level that is logged, as slog.Level reads it.
+// LogLevel is the least severe level that is logged, as slog.Level reads it. It is a slog.Leveler.
 type LogLevel string
+
+// Level returns the level of slog; info for a text that Load refuses.
+func (l LogLevel) Level() (level slog.Level) {
+	_ = level.UnmarshalText([]byte(l))
+	return level
+}
 
 // Words lists the levels.
 func (LogLevel) Words() []string { return []string{"debug", "info", "warn", "error"} }

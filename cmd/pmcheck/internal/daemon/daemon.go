@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -48,8 +47,8 @@ type Daemon struct {
 	Sockets []net.Listener
 
 	started   time.Time
-	start     config.Config // with which this daemon was started
-	from      *Start        // where that is from; nil without Run
+	listen    string // the setting with which this daemon was started
+	from      *Start // what it was started with; nil without Run
 	settings  atomic.Pointer[config.Config]
 	config    atomic.Pointer[status.ConfigStatus]
 	store     *drain.Store
@@ -69,7 +68,7 @@ func New(c config.Config, file, version string, log *slog.Logger) *Daemon {
 		Version: version,
 		Log:     log,
 		started: time.Now(),
-		start:   c,
+		listen:  c.Listen,
 		store:   c.Store(),
 		page:    page.New(),
 		pages:   semaphore.NewWeighted(maxPages),
@@ -98,22 +97,10 @@ func (d *Daemon) apply(c config.Config, file string) {
 	})
 }
 
-// waitForRestart returns the keys of the settings that differ from those that the daemon was started with, and that a
-// reload does not change.
-func (d *Daemon) waitForRestart(c *config.Config) (keys []string) {
-	if c.Listen != d.start.Listen {
-		keys = append(keys, "listen")
-	}
-	if c.Log != d.start.Log {
-		keys = append(keys, "log")
-	}
-	return keys
-}
-
 // Reload applies a new configuration while serving.
 func (d *Daemon) Reload(c config.Config, file string) {
-	if waiting := d.waitForRestart(&c); len(waiting) > 0 {
-		d.Log.Warn("a reload does not change these settings: restart pmcheck", "settings", strings.Join(waiting, ", "))
+	if c.Listen != d.listen {
+		d.Log.Warn("a reload does not change listen: restart pmcheck")
 	}
 	d.apply(c, file)
 	d.monitor.Reload(c)

@@ -16,7 +16,8 @@ type Start struct {
 	*config.Loaded
 	options  config.Options
 	last     systemd.RuntimeFile
-	mistakes error // in the current file, if the last good one is used instead
+	mistakes error         // in the current file, if the last good one is used instead
+	level    slog.LevelVar // of the log, which follows a reload
 }
 
 // Load reads the configuration for a daemon that starts, or for the gate. If it has mistakes, the last good one is
@@ -28,7 +29,7 @@ func Load(o config.Options, environ []string) (*Start, error) {
 	last := systemd.RuntimeFile{Dir: systemd.RuntimeDirectory(environ), Name: "last-good.yaml"}
 	loaded, mistakes := config.Load(o)
 	if mistakes == nil {
-		return &Start{loaded, o, last, nil}, nil
+		return &Start{Loaded: loaded, options: o, last: last}, nil
 	}
 	good := o
 	good.File = last.Path()
@@ -37,12 +38,18 @@ func Load(o config.Options, environ []string) (*Start, error) {
 		return nil, mistakes
 	}
 	kept.File = loaded.File
-	return &Start{kept, o, last, mistakes}, nil
+	return &Start{
+		Loaded:   kept,
+		options:  o,
+		last:     last,
+		mistakes: mistakes,
+	}, nil
 }
 
 // Listen returns a daemon that listens, and logs to out.
 func (s *Start) Listen(ctx context.Context, out io.Writer) (*Daemon, error) {
-	log := NewLogger(out, s.Config.Log)
+	s.level.Set(s.Config.Log.Level.Level())
+	log := NewLogger(out, &s.level)
 	d := New(s.Config, s.File, ProgramVersion(), log)
 	d.from, d.Runtime, d.GateDir = s, s.last.Dir, "/run/pmcheck-gate"
 	passed, err := systemd.Listeners()
@@ -83,16 +90,15 @@ func (d *Daemon) reload() error {
 	if err = errors.Join(err, loaded.Missing); err != nil {
 		return err
 	}
+	d.from.level.Set(loaded.Config.Log.Level.Level())
 	d.Reload(loaded.Config, loaded.File)
 	d.keep(loaded)
 	return nil
 }
 
-// NewLogger returns a logger with the configured level that writes text. If w is stderr and systemd
-// has connected that to the journal, the lines carry their level for it.
-func NewLogger(w io.Writer, c config.Log) *slog.Logger {
-	var level slog.Level
-	_ = level.UnmarshalText([]byte(c.Level)) // the configuration accepts slog's levels only
+// NewLogger returns a logger that writes text. If w is stderr and systemd has connected that to the journal,
+// the lines carry their level for it.
+func NewLogger(w io.Writer, level slog.Leveler) *slog.Logger {
 	if w == os.Stderr && systemd.StderrIsJournal() {
 		return slog.New(systemd.NewJournalHandler(level))
 	}

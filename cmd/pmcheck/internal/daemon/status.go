@@ -70,7 +70,9 @@ func (d *Daemon) status(now time.Time) status.Status {
 	s := status.New(d.monitor.State(), d.settings.Load(), now)
 	s.Version, s.Started = d.Version, d.started
 	s.Config = *d.config.Load()
-	s.Config.Restart = d.waitForRestart(d.settings.Load())
+	if d.settings.Load().Listen != d.listen {
+		s.Warnings = append(s.Warnings, "listen has changed since the daemon was started: restart pmcheck")
+	}
 	all := d.balancers.All()
 	s.Balancers, s.BalancerAsked = balancer.Current(all, now), balancer.Asked(all)
 	if now.Sub(d.started) > balancer.SilentAfter {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
@@ -65,10 +64,6 @@ func (s *Status) Warn() {
 		away = append(away, fmt.Sprintf("balancer %s has not asked since %s", b.Label(), since))
 	}
 	list := text.First(away, 5)
-	if restart := s.Config.Restart; len(restart) > 0 {
-		list = append(list, "changed since the daemon was started, in effect after a restart of pmcheck: "+
-			strings.Join(restart, ", "))
-	}
 	for _, h := range s.Holds {
 		if _, known := s.Service(h.Service); h.Service != "" && !known {
 			list = append(list, fmt.Sprintf("the hold of %s is on the unknown service %s: %s", h.Holder, h.Service, h.Path))

@@ -116,8 +116,6 @@ type ConfigStatus struct {
 	File   string    `json:"file"`
 	Loaded time.Time `json:"loaded"`
 	Error  string    `json:"error,omitempty"` // why a newer one is not in use
-	// Restart are the settings that have changed and take effect when the daemon starts.
-	Restart []string `json:"restart,omitempty"`
 }
 
 // Service returns the status of one service, and whether there is one of that

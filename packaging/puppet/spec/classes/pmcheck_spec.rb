@@ -3,7 +3,7 @@
 require 'spec_helper'
 require 'yaml'
 
-DROPINS = ['pmcheck.socket', 'pmcheck.service', 'pmcheck-gate.service'].freeze
+DROPINS = ['pmcheck.socket', 'pmcheck-gate.service'].freeze
 
 describe 'pmcheck' do
   let(:facts) { DEBIAN }
@@ -30,7 +30,6 @@ describe 'pmcheck' do
       end
 
       it { is_expected.to contain_file('/etc/systemd/system/pmcheck.socket.d/puppet.conf').with_ensure('absent') }
-      it { is_expected.to contain_file('/etc/systemd/system/pmcheck.service.d/puppet.conf').with_ensure('absent') }
       it { expect(yaml).to be_nil } # nothing but comments
     end
   end
@@ -47,7 +46,7 @@ describe 'pmcheck' do
     is_expected.to contain_file('/etc/pmcheck/pmcheck.yaml').with_validate_cmd('/usr/bin/pmcheck config --check %')
   end
 
-  it 'reloads, and does not restart, for most settings' do
+  it 'reloads, and does not restart' do
     is_expected.to contain_service('pmcheck.service')
       .with_restart('/bin/systemctl reload pmcheck.service || /bin/systemctl try-restart pmcheck.service')
   end
@@ -110,12 +109,6 @@ describe 'pmcheck' do
         is_expected.to contain_file("/etc/systemd/system/#{unit}.d/puppet.conf").with_ensure('file')
           .that_requires('File[/etc/pmcheck/pmcheck.yaml]')
       end
-    end
-
-    it 'restarts for what a reload cannot change' do
-      is_expected.to contain_file('/etc/systemd/system/pmcheck.service.d/puppet.conf')
-        .with_content(%r{^#   log: }).without_content(%r{^[^#\n]|probe|allow})
-        .that_notifies('Exec[pmcheck: restart]')
     end
   end
 

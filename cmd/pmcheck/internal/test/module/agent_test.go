@@ -113,7 +113,7 @@ func (s *hostSite) testInstall() {
 }
 
 // testHeld changes the configuration of a master with two holds, one of them until the next
-// reboot. The first change takes a reload, the second one a restart.
+// reboot. A reload is enough.
 func (s *hostSite) testHeld() {
 	s.Host.MustRun("pmcheck", "drain", "--reason", "the operator's own")
 	s.Host.MustRun("pmcheck", "maint", "--hold", "other", "--until-reboot")
@@ -121,16 +121,12 @@ func (s *hostSite) testHeld() {
 	answers := s.Record(20 * time.Millisecond)
 
 	before := s.daemon()
-	s.run(s.class("probe => { interval => '3s' },"), changed)
+	s.run(s.class("probe => { interval => '3s' }, log => { level => 'debug' },"), changed)
 	if got := s.Host.MustRun("pmcheck", "config"); !strings.Contains(got, "3s") {
 		s.t.Errorf("the configuration is not the new one:\n%s", got)
 	}
 	if got := s.daemon(); got != before {
 		s.t.Errorf("the daemon was restarted (process %s, now %s) where a reload is enough", before, got)
-	}
-	s.run(s.class("probe => { interval => '3s' }, log => { level => 'debug' },"), changed)
-	if s.daemon() == before {
-		s.t.Error("the daemon was not restarted for log")
 	}
 
 	answers.Stop().AssertOnly("503 maint")
