@@ -115,9 +115,6 @@ func (d *Daemon) Refuse(message string, err error) {
 	d.config.Store(&status)
 }
 
-// Judged returns a channel that is closed once there is a first verdict on the master.
-func (d *Daemon) Judged() <-chan struct{} { return d.monitor.Judged() }
-
 // Address returns the address on which balancers are answered. It must be called after
 // Listen.
 func (d *Daemon) Address() net.Addr { return d.Ports[0].Addr() }
@@ -153,7 +150,7 @@ func (d *Daemon) Serve(ctx context.Context) error {
 // just started.
 func (d *Daemon) waitForVerdict(ctx context.Context) {
 	select {
-	case <-d.Judged():
+	case <-d.monitor.Judged():
 	case <-time.After(d.settings.Load().Probe.Timeout):
 	case <-ctx.Done():
 	}

@@ -99,11 +99,7 @@ func (r *testDaemon) run(ports ...net.Listener) {
 		}
 	}
 	r.t.Cleanup(r.stop)
-	select {
-	case <-r.Judged():
-	case <-time.After(10 * time.Second):
-		r.t.Fatal("no verdict")
-	}
+	r.waitUntil(func() bool { return r.Status(time.Now()).Probe.Count > 0 })
 }
 
 // restart replaces the daemon by another.

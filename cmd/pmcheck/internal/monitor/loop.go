@@ -217,8 +217,8 @@ func (m *Monitor) publish() {
 	next.conclude(before)
 	m.audit.note(before, next)
 	m.state.Store(next)
-	if next.Judged() {
-		m.once.Do(func() { close(m.judged) })
+	if next.Judged() && !before.Judged() { // a reload keeps the count of probes
+		close(m.judged)
 	}
 	m.hooks.Published(next)
 }

@@ -38,8 +38,7 @@ type Monitor struct {
 	hooks   Hooks
 	audit   audit
 	state   atomic.Pointer[State]
-	judged  chan struct{}
-	once    sync.Once // closes judged
+	judged  chan struct{} // closed with the first verdict
 	reloads chan config.Config
 
 	results chan outcome       // of probes

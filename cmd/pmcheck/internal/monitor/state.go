@@ -75,7 +75,7 @@ func (s *State) Service(name string) (*Service, bool) {
 }
 
 // Judged reports whether there is a verdict on the master that balancers may get.
-func (s *State) Judged() bool { return s.Services[0].Probes > 0 }
+func (s *State) Judged() bool { return len(s.Services) > 0 && s.Services[0].Probes > 0 }
 
 // holdsMaxAge is how long a reading of the holds is valid. They are read at least
 // every 5 s; if the last reading is older than this, the file system does not answer.
