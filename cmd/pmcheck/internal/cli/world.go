@@ -48,6 +48,32 @@ func (h *host) print(format string, args ...any) {
 	h.progress.Note(h.out, fmt.Sprintf(format, args...))
 }
 
+// options says where the configuration of a command comes from.
+func options(c *cli.Context) config.Options {
+	return config.Options{File: c.String("config"), Environ: environ(c)}
+}
+
+// load reads the configuration for a command.
+func load(c *cli.Context) (*config.Loaded, error) {
+	loaded, err := config.Load(options(c))
+	return loaded, errors.Join(err, loaded.Missing)
+}
+
+// loadAnyway reads the configuration for the commands that an operator and the guard need in an emergency.
+// Without Puppet it lacks what only puppet.conf says. If it is broken, loadAnyway complains and returns the
+// defaults, with what can be read of the socket, Puppet's port and the budget. The error says what is wrong.
+func loadAnyway(c *cli.Context) (config.Config, error) {
+	loaded, broken := config.Load(options(c))
+	if broken == nil {
+		return loaded.Config, loaded.Missing
+	}
+	(&exitError{exitUsage, broken, "mend it; until then this command uses the defaults"}).complain(c.App.ErrWriter)
+	settings, readable := config.Default(), loaded.Config
+	settings.Socket, settings.HoldsIn = readable.Socket, readable.HoldsIn
+	settings.Probe.Address, settings.Budget.Database = readable.Probe.Address, readable.Budget.Database
+	return settings, broken
+}
+
 // endWithTerminal has a lost terminal interrupt the command: no hold must wait on behalf of nobody. Under
 // nohup the command goes on.
 func endWithTerminal(c *cli.Context) (stop func()) {

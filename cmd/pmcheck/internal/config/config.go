@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -65,6 +66,53 @@ type Config struct {
 type Puppet struct {
 	// Conf is the absolute path of puppet.conf; empty means one of the known layouts.
 	Conf string `yaml:"conf" path:"absolute"`
+}
+
+// Probe says how the master is probed.
+type Probe struct {
+	// Address is the master's host:port; with http:// before it for one on this host whose TLS ends
+	// at the balancer.
+	Address string `yaml:"address"`
+	// Certname is the master's name: TLS server name, Host header, certificate subject.
+	Certname string `yaml:"certname"`
+	// Files are offered to the master by every probe, and verify it.
+	puppetclient.Files
+	// Interval is the time from the start of one probe to the start of the next, while the master
+	// is healthy; otherwise it is a second at most.
+	Interval time.Duration `yaml:"interval" min:"100ms" max:"5m"`
+	// Timeout is the longest that one probe may take; below Interval.
+	Timeout time.Duration `yaml:"timeout" min:"10ms" max:"5m"`
+	// MaxAge is how old a verdict may be and still be answered. Load derives it.
+	MaxAge time.Duration `yaml:"-"`
+}
+
+// maxAge returns MaxAge. A verdict must outlive the longest normal time from one result to the verdict that the master
+// is silent, or a slow master would be unknown instead of unhealthy: an interval, then a timeout or the time in which a
+// process must accept a connection. One more interval covers a probe that a busy scheduler started late.
+func (p Probe) maxAge() time.Duration {
+	return 2*p.Interval + max(p.Timeout, p.Timeout/3+check.AcceptTime)
+}
+
+// Guard says how long the guard may wait. pmcheck-guard@.service runs it before
+// Puppet Server stops and after it has started; its own timeouts are above the
+// largest values here.
+type Guard struct {
+	// Turn is how long a stop waits for its turn: for servers that are expected back,
+	// and for a window in which no other master leaves.
+	Turn time.Duration `yaml:"turn" min:"0s" max:"1h"`
+	// Wait is how long a stop waits, once drained, until agents have left.
+	Wait time.Duration `yaml:"wait" min:"0s" max:"1h"`
+	// Shutdown is how long both may take while the host shuts down. systemd 252 forces a reboot after 30 minutes
+	// (JobTimeoutSec of reboot.target and poweroff.target); Puppet Server needs up to a minute of them to stop.
+	Shutdown time.Duration `yaml:"shutdown" min:"0s" max:"28m"`
+	// Return is how long the hold stays after a start that does not become healthy.
+	Return time.Duration `yaml:"return" min:"0s" max:"1h"`
+}
+
+// Gate says whom pmcheck-gate.service leaves alone.
+type Gate struct {
+	// Except lists the networks whose connections are never refused.
+	Except []netip.Prefix `yaml:"except"`
 }
 
 // Log is how the daemon logs.

@@ -34,7 +34,6 @@ func (l *Loaded) validate() {
 		"1 to 1000, or a percentage such as 5%")
 	l.services(c.Services)
 	l.probe(c.Probe)
-	l.timing(c.Probe)
 	for _, one := range c.Checks {
 		l.rule("checks."+one.Name, !one.Shared || one.Severity != check.Eject, "cannot be eject",
 			"the masters share what it looks at, so all of them would be taken out in the same minute")
@@ -108,10 +107,6 @@ func (l *Loaded) probe(p Probe) {
 		"plain HTTP is for a master on this host, whose TLS ends at the balancer")
 	l.rule("probe.certname", matches(`^[^A-Z/\\\s\x00]*$`, p.Certname),
 		show(p.Certname)+" is not a certname", "lower case, no spaces, no slash")
-}
-
-// timing compares two settings. The line is that of the interval if the timeout was not set.
-func (l *Loaded) timing(p Probe) {
 	if p.Timeout >= p.Interval {
 		l.fault(cmp.Or(l.places["probe.timeout"], l.places["probe.interval"]), "probe.timeout",
 			fmt.Sprintf("%s is not below probe.interval, %s", text.Duration(p.Timeout), text.Duration(p.Interval)),
