@@ -75,7 +75,7 @@ func (p *Prober) await(ctx context.Context) (r Result, answered bool) {
 		p.pending = make(chan Result, 1)
 		go func(to chan<- Result) { to <- p.request(context.Background()) }(p.pending)
 	}
-	wait, began := cmp.Or(p.Wait, p.Timeout, puppetclient.DefaultTimeout), time.Now()
+	wait, began := cmp.Or(p.Wait, p.Timeout), time.Now()
 	if r, answered = p.receive(ctx, wait/3); answered {
 		return r, true
 	}

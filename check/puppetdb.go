@@ -3,7 +3,6 @@ package check
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -18,9 +17,8 @@ import (
 const (
 	CheckPuppetDB = "puppetdb"
 
-	PuppetDBDown       Reason = "puppetdb-down"
-	PuppetDBMaintained Reason = "puppetdb-maintenance"
-	PuppetDBName       Reason = "puppetdb-certificate-name"
+	PuppetDBDown Reason = "puppetdb-down"
+	PuppetDBName Reason = "puppetdb-certificate-name"
 )
 
 const (
@@ -44,8 +42,8 @@ func puppetdb() Check {
 		Severity: Warn,
 		Shared:   true,
 		Reasons: []Cause{
-			{PuppetDBDown, "systemctl status puppetdb postgresql; catalogs fail unless soft_write_failure is set"},
-			{PuppetDBMaintained, "wait: PuppetDB is migrating its database; see puppetdb.log"},
+			{PuppetDBDown, "systemctl status puppetdb postgresql; while it is starting, it migrates its database: wait; " +
+				"catalogs fail unless soft_write_failure is set"},
 			{PuppetDBName, "set puppetdb.address to a name in PuppetDB's certificate, as in puppetdb.conf"},
 		},
 		Settings: s,
@@ -76,21 +74,15 @@ func (s *PuppetDBSettings) certname(own string) string {
 	return host
 }
 
-const puppetdbPath = "/status/v1/services/puppetdb-status"
-
 func checkPuppetDB(ctx context.Context, client *puppetclient.Client) Finding {
 	f := newFinding(CheckPuppetDB)
-	a, err := client.Do(ctx, puppetdbPath)
-	if err == nil {
-		f.Value, err = readPuppetDB(a.Status, a.Body)
-	}
-	switch fault := faultOf(err); {
-	case err == nil:
-		return f
-	case fault == nil || healthOf(fault.Reason) == Unknown || fault.Reason == puppetclient.BadAnswer:
+	a, err := client.Do(ctx, "/status/v1/services/puppetdb-status")
+	fault := faultOf(err)
+	switch {
+	case fault == nil:
+		return f.readPuppetDB(a)
+	case healthOf(fault.Reason) == Unknown || fault.Reason == puppetclient.BadAnswer:
 		return f.unknown(err.Error())
-	case fault.Reason == PuppetDBMaintained:
-		f.Reason = PuppetDBMaintained
 	case fault.Reason == puppetclient.ServerCertName:
 		f.Reason = PuppetDBName
 	default:
@@ -100,39 +92,25 @@ func checkPuppetDB(ctx context.Context, client *puppetclient.Client) Finding {
 	return f
 }
 
-// readPuppetDB reads an answer of PuppetDB. It returns a *Fault if the answer says that
-// PuppetDB does not work, and another error if it says nothing about PuppetDB.
-func readPuppetDB(code int, body []byte) (value string, err error) {
-	if code != http.StatusOK && code != http.StatusServiceUnavailable {
-		err := fmt.Errorf("%s: HTTP status %d", puppetdbPath, code)
-		if code >= http.StatusInternalServerError {
-			return "", &Fault{Reason: PuppetDBDown, Err: err}
-		}
-		return "", err
-	}
+// readPuppetDB returns f for an answer of PuppetDB.
+func (f Finding) readPuppetDB(a puppetclient.Answer) Finding {
 	var s struct {
-		State  string `json:"state"` // error without a database
+		State  string `json:"state"` // starting during maintenance, error without its database
 		Status struct {
-			Maintenance bool   `json:"maintenance_mode?"`
-			Queue       *int64 `json:"queue_depth"`
+			Queue *int64 `json:"queue_depth"`
 		} `json:"status"`
 	}
-	if err := json.Unmarshal(body, &s); err != nil {
-		return "", fmt.Errorf("%s: %w", puppetdbPath, err)
-	}
-	value = text.Printable(s.State, 40)
+	err := json.Unmarshal(a.Body, &s)
+	f.Value = text.Printable(s.State, 40)
+	said := fmt.Sprintf("%s: HTTP status %d, state %q", a.URL, a.Status, f.Value)
 	if s.Status.Queue != nil {
-		value += fmt.Sprintf(", queue depth %d", *s.Status.Queue)
+		f.Value += fmt.Sprintf(", queue depth %d", *s.Status.Queue)
 	}
-	switch {
-	case s.State == "":
-		return "", errors.New(puppetdbPath + ": no state in the answer")
-	case s.Status.Maintenance:
-		return value, &Fault{Reason: PuppetDBMaintained,
-			Err: errors.New("PuppetDB is in maintenance mode: it is starting, or migrating its database")}
-	case s.State != "running" || code != http.StatusOK:
-		return value, &Fault{Reason: PuppetDBDown,
-			Err: fmt.Errorf("PuppetDB says %s, with HTTP status %d: does it reach its database?", value, code)}
+	switch fails := a.Status >= http.StatusInternalServerError; {
+	case !fails && (a.Status != http.StatusOK || err != nil || s.State == ""):
+		return f.unknown(said)
+	case fails || s.State != "running":
+		f.State, f.Reason, f.Detail = StateBad, PuppetDBDown, said
 	}
-	return value, nil
+	return f
 }

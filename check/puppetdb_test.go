@@ -31,7 +31,7 @@ func TestPuppetDBIsHealthyDownOrUnknown(t *testing.T) {
 		reason check.Reason
 	}{
 		{"healthy", func(m *checktest.Master) { m.SetPuppetDB("running") }, check.OK},
-		{"maintenance", func(m *checktest.Master) { m.SetPuppetDB("starting") }, check.PuppetDBMaintained},
+		{"maintenance", func(m *checktest.Master) { m.SetPuppetDB("starting") }, check.PuppetDBDown},
 		{"without its database", func(m *checktest.Master) { m.SetPuppetDB("error") }, check.PuppetDBDown},
 		{"stopped", state(checktest.Stopped), check.PuppetDBDown},
 		{"fails", canned(500, ""), check.PuppetDBDown},

@@ -17,13 +17,10 @@ import (
 	"time"
 )
 
-// The values used where a Client's fields are zero.
 const (
-	DefaultTimeout   = 1500 * time.Millisecond
+	// DefaultHandshake is the value used where a Client's Handshake is zero.
 	DefaultHandshake = 5 * time.Minute
-)
 
-const (
 	plainHTTP = "http://"
 	// maxAnswer bounds an answer. The longest one lists the requests of Puppet Server: each takes
 	// under 1 KiB, and Jetty lets about 200 of them wait.
@@ -39,7 +36,7 @@ type Client struct {
 	Address     string
 	ServerName  string // the server's certname: TLS server name and Host header
 	Credentials *Credentials
-	Timeout     time.Duration // for a whole request; 0 means DefaultTimeout
+	Timeout     time.Duration // for a whole request
 	Handshake   time.Duration // how long a connection is kept at most; 0 means DefaultHandshake
 	// Lost, if set, is called when the server ends a kept connection. It is
 	// called from another goroutine and must not block.
@@ -114,7 +111,7 @@ func (c *Client) renew(now time.Time) (*material, error) {
 // dial connects and shakes hands. It has the timeout of a request anew: net/http lets a
 // dial go on after the request that started it has timed out.
 func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Timeout, DefaultTimeout))
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	address, plain := strings.CutPrefix(c.Address, plainHTTP)
 	raw, err := new(net.Dialer).DialContext(ctx, "tcp", address)
@@ -138,7 +135,7 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 // A status code other than 200 is not an error. After an error the next request makes a new
 // connection.
 func (c *Client) Do(ctx context.Context, path string) (Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Timeout, DefaultTimeout))
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	m, err := c.renew(time.Now())
 	a := Answer{URL: "https://" + c.Address + path, Own: m.own.Leaf, CAs: m.bundle, CRLs: m.crls, Warning: err}
