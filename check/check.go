@@ -7,10 +7,9 @@ import (
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
-// Check is one check: its reasons, its settings, and the function that runs it. A
-// check runs in one of three ways: on a schedule (Schedule), after each probe
-// (Observe), or in the caller, which gets the unit's state from systemd (see [Unit])
-// or probes the master (see [Prober]).
+// Check is one check and its reasons. A check runs in one of three ways: on a schedule (see
+// [Settings.Scheduled]), after each probe (see [Settings.Observers]), or in the caller, which gets the
+// unit's state from systemd (see [Unit]) or probes the master (see [Prober]).
 type Check struct {
 	Name     string   // in configuration, status and metrics
 	Severity Severity // what the check may do: the default in [All], else as configured
@@ -18,32 +17,44 @@ type Check struct {
 	// that would take all of them out in the same minute.
 	Shared  bool
 	Reasons []Cause
-	// Settings points to a struct with the defaults; nil if nothing can be set.
-	// Each field has its key in the tag yaml. Other tags may restrict its value:
-	//
-	//	min, max   the bounds of an int or a time.Duration
-	//	required   a list must not be empty; the tag says what to do instead
-	//	path       text that is not empty, or each item, must be an absolute path
-	//	target     text that is not empty must be host:port; the tag is an example
-	//
-	Settings any
-	// Schedule prepares the check to run repeatedly, according to Settings. It
-	// returns nil if they leave nothing to check. It is nil for other kinds of checks.
-	Schedule func(Host) *Scheduled
-	// Observe prepares the check to look at the results of the probes of the master, according
-	// to Settings. It is nil for other kinds of checks.
-	Observe func() Observer
+}
+
+// Settings are the settings of the checks; begin with [Defaults].
+// Each field has its key in the tag yaml. Other tags may restrict its value:
+//
+//	min, max   the bounds of an int or a time.Duration
+//	required   a list must not be empty; the tag says what to do instead
+//	path       text that is not empty, or each item, must be an absolute path
+//	target     text that is not empty must be host:port; the tag is an example
+type Settings struct {
+	JRuby    JRubySettings    `yaml:"jruby"`
+	Unit     UnitSettings     `yaml:"unit"`
+	Expiry   ExpirySettings   `yaml:"expiry"`
+	Disk     DiskSettings     `yaml:"disk"`
+	Code     CodeSettings     `yaml:"code"`
+	PuppetDB PuppetDBSettings `yaml:"puppetdb"`
+}
+
+// Defaults returns the default settings.
+func Defaults() Settings {
+	return Settings{
+		JRuby:  JRubySettings{WarmingMax: 5 * time.Minute, StuckAfter: 2 * time.Minute},
+		Unit:   UnitSettings{Names: []string{"puppetserver.service", "pe-puppetserver.service", "puppet-master.service"}},
+		Expiry: ExpirySettings{Warn: ExpiryWarn},
+		Disk:   DiskSettings{Paths: []string{}, WarnPercent: 10, EjectMiB: 64},
+	}
 }
 
 // Observer returns the finding for the result of a probe; a zero one changes nothing. It may remember
 // results, so each must be observed once, in order.
 type Observer func(r Result, now time.Time) Finding
 
-// Host describes the host to its scheduled checks.
-type Host struct {
-	Certname    string // in the host's certificate
-	Credentials *puppetclient.Credentials
-	Timeout     time.Duration // of a probe, and of any check that should be as quick
+// Observers returns the checks that look at the results of the probes, by name.
+func (s Settings) Observers() map[string]Observer {
+	return map[string]Observer{
+		CheckJRuby:  (&poolCheck{JRubySettings: s.JRuby}).observe,
+		CheckExpiry: s.Expiry.judge,
+	}
 }
 
 // Scheduled is a check that runs repeatedly.
@@ -54,12 +65,23 @@ type Scheduled struct {
 	Interval, Timeout time.Duration
 }
 
-// List is a list of checks: [All], or a configuration, which is All with other
-// severities and settings.
+// Scheduled returns the checks that run repeatedly, by name, without those that have nothing to look at.
+// certname is the name in the host's certificate.
+func (s Settings) Scheduled(certname string, credentials *puppetclient.Credentials) map[string]*Scheduled {
+	list := map[string]*Scheduled{CheckDisk: s.Disk.schedule()}
+	if s.Code.Dir != "" {
+		list[CheckCode] = s.Code.schedule()
+	}
+	if s.PuppetDB.Address != "" {
+		list[CheckPuppetDB] = s.PuppetDB.schedule(certname, credentials)
+	}
+	return list
+}
+
+// List is a list of checks: [All], or a configuration, which is All with other severities.
 type List []Check
 
 // All returns every check, the probe first, in the order in which they are shown.
-// Each call returns new Settings, which the caller may change.
 func All() List {
 	return List{probe(), jruby(), unit(), expiry(), disk(), code(), puppetdb()}
 }
@@ -73,15 +95,4 @@ func (l List) Severity(name string) Severity {
 		}
 	}
 	return Off
-}
-
-// Settings returns the settings of type T in a list, as in
-// Settings[JRubySettings](list). They are zero if no check of the list has them.
-func Settings[T any](l List) *T {
-	for _, c := range l {
-		if s, ok := c.Settings.(*T); ok {
-			return s
-		}
-	}
-	return new(T)
 }

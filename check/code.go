@@ -33,32 +33,24 @@ const (
 )
 
 func code() Check {
-	s := &CodeSettings{}
-	return Check{
-		Name:     CheckCode,
-		Severity: Warn,
-		Shared:   true,
-		Settings: s,
-		Schedule: func(Host) *Scheduled {
-			if s.Dir == "" {
-				return nil
-			}
-			var calls singleflight.Group
-			check := func(ctx context.Context) Finding {
-				f := newFinding(CheckCode)
-				list, err := aside(ctx, &calls, s.Dir, environments)
-				switch {
-				case err != nil:
-					return f.unknown(err.Error())
-				case len(list) == 0:
-					return Finding{}
-				}
-				f.Code, f.Value = list, fmt.Sprintf("%d environments, code %s", len(list), hash(list))
-				return f
-			}
-			return &Scheduled{Check: check, Interval: codeEvery, Timeout: codeEvery / 2}
-		},
+	return Check{Name: CheckCode, Severity: Warn, Shared: true}
+}
+
+func (s CodeSettings) schedule() *Scheduled {
+	var calls singleflight.Group
+	check := func(ctx context.Context) Finding {
+		f := newFinding(CheckCode)
+		list, err := aside(ctx, &calls, s.Dir, environments)
+		switch {
+		case err != nil:
+			return f.unknown(err.Error())
+		case len(list) == 0:
+			return Finding{}
+		}
+		f.Code, f.Value = list, fmt.Sprintf("%d environments, code %s", len(list), hash(list))
+		return f
 	}
+	return &Scheduled{Check: check, Interval: codeEvery, Timeout: codeEvery / 2}
 }
 
 // Environment is one environment, and which code it has: the same ID is the same code. What is

@@ -38,9 +38,7 @@ func idOf(t *testing.T, files map[string]string) string {
 }
 
 func newCode(dir string) *check.Scheduled {
-	checks := check.All()
-	check.Settings[check.CodeSettings](checks).Dir = dir
-	return lookup(checks, check.CheckCode).Schedule(check.Host{})
+	return check.Settings{Code: check.CodeSettings{Dir: dir}}.Scheduled("", nil)[check.CheckCode]
 }
 
 func TestCodeIsIdentified(t *testing.T) {

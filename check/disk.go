@@ -40,11 +40,6 @@ type DiskSettings struct {
 const diskEvery = 15 * time.Second
 
 func disk() Check {
-	s := &DiskSettings{
-		Paths:       []string{},
-		WarnPercent: 10,
-		EjectMiB:    64,
-	}
 	return Check{
 		Name:     CheckDisk,
 		Severity: Eject,
@@ -52,11 +47,11 @@ func disk() Check {
 			{DiskLow, "make room before agents fail: old reports, logs, heap dumps (*.hprof) and environments"},
 			{DiskFull, "make room: df -h and df -i of the directory; if the file system is read-only, see dmesg"},
 		},
-		Settings: s,
-		Schedule: func(h Host) *Scheduled {
-			return &Scheduled{Check: (&diskCheck{DiskSettings: *s}).check, Interval: diskEvery, Timeout: h.Timeout}
-		},
 	}
+}
+
+func (s DiskSettings) schedule() *Scheduled {
+	return &Scheduled{Check: (&diskCheck{DiskSettings: s}).check, Interval: diskEvery, Timeout: diskEvery / 10}
 }
 
 // diskCheck looks at the space that Puppet Server needs.

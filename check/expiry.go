@@ -32,7 +32,6 @@ type ExpirySettings struct {
 }
 
 func expiry() Check {
-	s := &ExpirySettings{Warn: ExpiryWarn}
 	return Check{
 		Name:     CheckExpiry,
 		Severity: Warn,
@@ -45,8 +44,6 @@ func expiry() Check {
 			{FilesNotUsed, "repair the file that is named, or let pmcheck's user read it; the last good ones are used"},
 			{NameMissing, "renew the certificate with the name in dns_alt_names, or remove it from puppet.conf"},
 		},
-		Settings: s,
-		Observe:  func() Observer { return s.judge },
 	}
 }
 
@@ -58,7 +55,7 @@ func expiry() Check {
 // expired, it refuses the probe too, and the probe takes it out. If the master does
 // not refuse them, as with the certificate of a former CA in the bundle, agents are
 // still served.
-func (s *ExpirySettings) judge(r Result, now time.Time) Finding {
+func (s ExpirySettings) judge(r Result, now time.Time) Finding {
 	f := Finding{Check: CheckExpiry, State: StateOK, Reason: OK, Checked: r.Asked}
 	if fault := faultOf(r.Anonymous); fault != nil {
 		f.State, f.Reason = StateBad, fault.Reason

@@ -3,7 +3,6 @@ package check_test
 import (
 	"errors"
 	"os"
-	"slices"
 	"testing"
 	"time"
 
@@ -20,11 +19,6 @@ func must[T any](v T, err error) T {
 		panic(err)
 	}
 	return v
-}
-
-// lookup returns the check of that name.
-func lookup(l check.List, name string) check.Check {
-	return l[slices.IndexFunc(l, func(c check.Check) bool { return c.Name == name })]
 }
 
 func newMaster(t *testing.T) *checktest.Master {

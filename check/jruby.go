@@ -30,10 +30,6 @@ type JRubySettings struct {
 }
 
 func jruby() Check {
-	s := &JRubySettings{
-		WarmingMax: 5 * time.Minute,
-		StuckAfter: 2 * time.Minute,
-	}
 	return Check{
 		Name:     CheckJRuby,
 		Severity: Eject,
@@ -44,15 +40,13 @@ func jruby() Check {
 			{JRubyStuck, "a hanging generate(), ENC or PuppetDB query holds a JRuby: restart puppetserver to get rid of it"},
 			{JRubyLocked, "a code deployment holds the pool (file-sync); lockless deploys avoid it"},
 		},
-		Settings: s,
-		Observe:  func() Observer { return (&poolCheck{JRubySettings: s}).observe },
 	}
 }
 
 // poolCheck judges the pool of JRuby instances. The Status API says running as soon as the
 // first instance is ready, and while none is returned; the pool shows both.
 type poolCheck struct {
-	*JRubySettings
+	JRubySettings
 
 	found   Finding   // the last one for an answer
 	started bool      // all instances have been ready at once since the last start, or WarmingMax is over

@@ -7,7 +7,7 @@ import (
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
-func newPoolCheck() *poolCheck { return &poolCheck{JRubySettings: Settings[JRubySettings](All())} }
+func newPoolCheck() *poolCheck { return &poolCheck{JRubySettings: Defaults().JRuby} }
 
 // pool returns a pool with loans of these ages, in seconds.
 func pool(size, free int, borrowed, waiting []float64) *Pool {

@@ -36,7 +36,6 @@ type PuppetDBSettings struct {
 }
 
 func puppetdb() Check {
-	s := &PuppetDBSettings{}
 	return Check{
 		Name:     CheckPuppetDB,
 		Severity: Warn,
@@ -46,27 +45,24 @@ func puppetdb() Check {
 				"catalogs fail unless soft_write_failure is set"},
 			{PuppetDBName, "set puppetdb.address to a name in PuppetDB's certificate, as in puppetdb.conf"},
 		},
-		Settings: s,
-		Schedule: func(h Host) *Scheduled {
-			if s.Address == "" {
-				return nil
-			}
-			client := &puppetclient.Client{
-				Address:     s.Address,
-				ServerName:  s.certname(h.Certname),
-				Credentials: h.Credentials,
-				Timeout:     puppetdbTimeout,
-			}
-			check := func(ctx context.Context) Finding { return checkPuppetDB(ctx, client) }
-			return &Scheduled{Check: check, Interval: puppetdbEvery, Timeout: puppetdbTimeout}
-		},
 	}
+}
+
+func (s PuppetDBSettings) schedule(certname string, credentials *puppetclient.Credentials) *Scheduled {
+	client := &puppetclient.Client{
+		Address:     s.Address,
+		ServerName:  s.certname(certname),
+		Credentials: credentials,
+		Timeout:     puppetdbTimeout,
+	}
+	check := func(ctx context.Context) Finding { return checkPuppetDB(ctx, client) }
+	return &Scheduled{Check: check, Interval: puppetdbEvery, Timeout: puppetdbTimeout}
 }
 
 // certname returns the name that PuppetDB's certificate must have, on a host whose own
 // certname is given: the host of Address, or the own name if that is localhost or a loopback
 // address. PuppetDB's packages make its certificate from the host's own.
-func (s *PuppetDBSettings) certname(own string) string {
+func (s PuppetDBSettings) certname(own string) string {
 	host, _, _ := net.SplitHostPort(s.Address) // dialing reports an address without a port
 	if ip, err := netip.ParseAddr(host); host == "localhost" || err == nil && ip.IsLoopback() {
 		return own

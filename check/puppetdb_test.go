@@ -14,10 +14,8 @@ import (
 
 // newPuppetDB returns the check for a stand-in PuppetDB, on a host with this name.
 func newPuppetDB(m *checktest.Master, own, address string) *check.Scheduled {
-	checks := check.All()
-	check.Settings[check.PuppetDBSettings](checks).Address = address
-	host := check.Host{Certname: own, Credentials: &puppetclient.Credentials{Files: m.Files()}}
-	return lookup(checks, check.CheckPuppetDB).Schedule(host)
+	s := check.Settings{PuppetDB: check.PuppetDBSettings{Address: address}}
+	return s.Scheduled(own, &puppetclient.Credentials{Files: m.Files()})[check.CheckPuppetDB]
 }
 
 func TestPuppetDBIsHealthyDownOrUnknown(t *testing.T) {

@@ -37,7 +37,6 @@ func unit() Check {
 			{UnitStopped, "systemctl start puppetserver"},
 			{UnitFailed, "journalctl -u puppetserver, then systemctl restart puppetserver"},
 		},
-		Settings: &UnitSettings{Names: []string{"puppetserver.service", "pe-puppetserver.service", "puppet-master.service"}},
 	}
 }
 

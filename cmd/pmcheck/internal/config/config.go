@@ -5,7 +5,7 @@
 // viper decodes the first two into the struct with the defaults; Puppet is asked for what is empty then.
 //
 // A setting is a field with the tag yaml, here or in the settings of a check. Its rules are in the other tags, as in
-// [check.Check], or in validate.go.
+// [check.Settings], or in validate.go.
 package config
 
 import (
@@ -45,11 +45,11 @@ type Config struct {
 
 	Puppet Puppet `yaml:"puppet"`
 	Probe  Probe  `yaml:"probe"`
-	// Checks are all checks, with the severities and settings that are configured:
-	// each is a key below checks, and each that has settings is a section.
+	// Checks are all checks, with the severities that are configured: each is a key below checks.
 	Checks check.List
-	Guard  Guard `yaml:"guard"`
-	Gate   Gate  `yaml:"gate"`
+	check.Settings
+	Guard Guard `yaml:"guard"`
+	Gate  Gate  `yaml:"gate"`
 	// Budget has no effect while Budget.Database is empty.
 	Budget Budget `yaml:"budget"`
 	Log    Log    `yaml:"log"`
@@ -149,7 +149,8 @@ func Default() Config {
 			Interval: 5 * time.Second,
 			Timeout:  1500 * time.Millisecond,
 		},
-		Checks: check.All(),
+		Checks:   check.All(),
+		Settings: check.Defaults(),
 		Guard: Guard{
 			Turn:     20 * time.Minute,
 			Wait:     5 * time.Minute,

@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
@@ -26,8 +25,7 @@ func derivedDefault() config.Config {
 }
 
 func diff(want, got config.Config) string {
-	return cmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{}),
-		cmpopts.IgnoreFields(check.Check{}, "Schedule", "Observe"))
+	return cmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{}))
 }
 
 // valid loads a pmcheck.yaml, F in origins, on a host without Puppet.

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
@@ -62,7 +61,7 @@ func (p *puppetHost) setting(name string) string {
 // agents use for this master: those in dns_alt_names, and server, if ca_server is another, so that server is not
 // there to reach the CA.
 func (p *puppetHost) derive() {
-	probe, expiry := &p.Config.Probe, check.Settings[check.ExpirySettings](p.Config.Checks)
+	probe, expiry := &p.Config.Probe, &p.Config.Expiry
 	probe.Revocation = puppetclient.Revocation(strings.ToLower(p.setting("certificate_revocation")))
 	for name := range strings.SplitSeq(p.setting("dns_alt_names"), ",") {
 		name = strings.TrimPrefix(strings.TrimSpace(name), "DNS:")
@@ -138,7 +137,7 @@ func (p *puppetHost) directories() {
 		return
 	}
 	at := place{p.layout.name, 0}
-	disk, code := check.Settings[check.DiskSettings](p.Config.Checks), check.Settings[check.CodeSettings](p.Config.Checks)
+	disk, code := &p.Config.Disk, &p.Config.Code
 	if len(disk.Paths) == 0 {
 		disk.Paths, p.places["disk.paths"] = []string{p.layout.vardir}, at
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
@@ -157,7 +156,7 @@ func TestTheDiskCheckKnowsTheLogsAndTheCode(t *testing.T) {
 	} {
 		const conf = "certname = m1\n"
 		l := found(t, map[string]string{oldConf: conf, debian: "", "/srv/puppet.conf": conf}, yaml)
-		if disk := check.Settings[check.DiskSettings](l.Config.Checks); !slices.Equal(disk.Others, want) {
+		if disk := l.Config.Disk; !slices.Equal(disk.Others, want) {
 			t.Errorf("%s: %s, want %s", yaml, disk.Others, want)
 		}
 	}
@@ -202,7 +201,7 @@ func TestTheExpiryCheckKnowsTheNamesThatAgentsUse(t *testing.T) {
 		"server = ca\nca_server = ca\n":                                  nil,
 	} {
 		l := found(t, map[string]string{oldConf: "[main]\ncertname = m1\n" + conf, oldSSL + "x": ""}, "")
-		if got := check.Settings[check.ExpirySettings](l.Config.Checks).Names; !slices.Equal(got, want) {
+		if got := l.Config.Expiry.Names; !slices.Equal(got, want) {
 			t.Errorf("%q: %v, want %v", conf, got, want)
 		}
 	}

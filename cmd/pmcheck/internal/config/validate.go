@@ -48,7 +48,7 @@ func (l *Loaded) rule(key string, ok bool, problem, hint string) {
 	}
 }
 
-// setting applies the rules in the tags of a setting, which check.Check describes.
+// setting applies the rules in the tags of a setting, which check.Settings describes.
 func (l *Loaded) setting(f field) {
 	if hint, is := f.tag.Lookup("required"); is {
 		l.rule(f.key, f.value.Len() > 0, "is empty", hint)

@@ -33,28 +33,17 @@ func appendFields(list []field, prefix string, v reflect.Value) []field {
 		checks, are := f.Interface().(check.List)
 		switch {
 		case are:
-			list = appendChecks(list, checks)
+			for i, c := range checks {
+				if c.Name != check.CheckProbe {
+					list = append(list, field{"checks." + c.Name, reflect.ValueOf(&checks[i].Severity).Elem(), ""})
+				}
+			}
 		case v.Type().Field(i).Anonymous:
 			list = appendFields(list, prefix, f)
 		case f.Kind() == reflect.Struct:
 			list = appendFields(list, prefix+key+".", f)
 		case set && key != "-":
 			list = append(list, field{prefix + key, f, tag})
-		}
-	}
-	return list
-}
-
-// appendChecks appends the severity of each check, then the section of each.
-func appendChecks(list []field, checks check.List) []field {
-	for i, c := range checks {
-		if c.Name != check.CheckProbe {
-			list = append(list, field{"checks." + c.Name, reflect.ValueOf(&checks[i].Severity).Elem(), ""})
-		}
-	}
-	for _, c := range checks {
-		if c.Settings != nil {
-			list = appendFields(list, c.Name+".", reflect.ValueOf(c.Settings).Elem())
 		}
 	}
 	return list

@@ -14,16 +14,8 @@ import (
 // scheduled returns the scheduled checks of a configuration, by name. Each runs on a schedule of
 // its own, so that no check delays another.
 func scheduled(c config.Config, credentials *puppetclient.Credentials) map[string]*check.Scheduled {
-	list := map[string]*check.Scheduled{}
-	host := check.Host{Certname: c.Probe.Certname, Credentials: credentials, Timeout: c.Probe.Timeout}
-	for _, wanted := range c.Checks {
-		if wanted.Severity == check.Off || wanted.Schedule == nil {
-			continue
-		}
-		if s := wanted.Schedule(host); s != nil {
-			list[wanted.Name] = s
-		}
-	}
+	list := c.Scheduled(c.Probe.Certname, credentials)
+	maps.DeleteFunc(list, func(name string, _ *check.Scheduled) bool { return c.Checks.Severity(name) == check.Off })
 	return list
 }
 
@@ -43,16 +35,12 @@ type findings struct {
 }
 
 // configure sets the checks that run. It forgets the findings of those that no longer do.
-func (f *findings) configure(checks check.List, scheduled map[string]*check.Scheduled) {
+func (f *findings) configure(c config.Config, scheduled map[string]*check.Scheduled) {
 	maps.DeleteFunc(f.latest, func(name string, _ check.Finding) bool {
-		return checks.Severity(name) == check.Off || f.scheduled[name] != nil && scheduled[name] == nil
+		return c.Checks.Severity(name) == check.Off || f.scheduled[name] != nil && scheduled[name] == nil
 	})
-	f.checks, f.scheduled, f.observers = checks, scheduled, map[string]check.Observer{}
-	for _, c := range checks {
-		if c.Observe != nil && c.Severity != check.Off {
-			f.observers[c.Name] = c.Observe()
-		}
-	}
+	f.checks, f.scheduled, f.observers = c.Checks, scheduled, c.Observers()
+	maps.DeleteFunc(f.observers, func(name string, _ check.Observer) bool { return c.Checks.Severity(name) == check.Off })
 }
 
 // observe records the findings of the checks that look at the result of a probe.

@@ -18,7 +18,7 @@ func configured(names ...string) findings {
 	for _, name := range names {
 		scheduled[name] = &check.Scheduled{Interval: 10 * time.Minute, Timeout: time.Minute}
 	}
-	f.configure(config.Default().Checks, scheduled)
+	f.configure(config.Default(), scheduled)
 	return f
 }
 
@@ -59,7 +59,7 @@ func TestFindingsOfACheckThatNoLongerRunsAreForgotten(t *testing.T) {
 	f, now := configured(check.CheckPuppetDB, check.CheckDisk), time.Now()
 	f.take(check.Finding{Check: check.CheckPuppetDB, State: check.StateOK, Checked: now}, now)
 	f.take(check.Finding{Check: check.CheckDisk, State: check.StateOK, Checked: now}, now)
-	f.configure(f.checks, configured(check.CheckDisk).scheduled)
+	f.configure(config.Default(), configured(check.CheckDisk).scheduled)
 	if list := f.list(now); len(list) != 1 || list[0].Check != check.CheckDisk {
 		t.Errorf("findings %+v, want that of the disk only", list)
 	}
@@ -70,7 +70,7 @@ func TestAReloadForgetsNothingOfASilentMaster(t *testing.T) {
 	f := configured()
 	stuck := &check.Pool{Size: 1, Borrowed: []check.Loan{{Seconds: 600}}, Waiting: []check.Loan{{Seconds: 500}}}
 	f.observe(check.Result{Pool: stuck}, time.Now())
-	f.configure(f.checks, nil)
+	f.configure(config.Default(), nil)
 	f.observe(check.Result{Fault: &check.Fault{Reason: puppetclient.Timeout}}, time.Now())
 	if got := f.latest[check.CheckJRuby].Reason; got != check.JRubyStuck {
 		t.Errorf("%s, want %s", got, check.JRubyStuck)

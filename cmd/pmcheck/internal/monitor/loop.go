@@ -72,10 +72,10 @@ func (m *Monitor) configure(c config.Config) {
 	}
 	for _, s := range m.services {
 		s.judge.MaxAge = c.Probe.MaxAge
-		s.judge.StuckAfter = check.Settings[check.JRubySettings](c.Checks).StuckAfter
+		s.judge.StuckAfter = c.JRuby.StuckAfter
 	}
 	m.scheduled = scheduled(c, m.credentials)
-	m.findings.configure(c.Checks, m.scheduled)
+	m.findings.configure(c, m.scheduled)
 }
 
 func (m *Monitor) newSubject(name, service string) *subject {
@@ -104,7 +104,7 @@ func (m *Monitor) start(ctx context.Context) {
 		})
 	}
 	if m.config.Checks.Severity(check.CheckUnit) != check.Off {
-		names := check.Settings[check.UnitSettings](m.config.Checks).Names
+		names := m.config.Unit.Names
 		m.work.Go(func() {
 			systemd.WatchUnit(ctx, names, func(u systemd.UnitState) { send(ctx, m.units, u) })
 		})

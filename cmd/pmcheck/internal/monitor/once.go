@@ -21,7 +21,7 @@ func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []
 	prober := newProber(c.Probe, credentials, "")
 	defer prober.Close()
 	found := findings{latest: map[string]check.Finding{}}
-	found.configure(c.Checks, scheduled(c, credentials))
+	found.configure(c, scheduled(c, credentials))
 	var (
 		work sync.WaitGroup
 		mu   sync.Mutex // protects found
@@ -36,7 +36,7 @@ func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []
 		})
 	}
 	if c.Checks.Severity(check.CheckUnit) != check.Off {
-		work.Go(func() { unit = unitNow(ctx, check.Settings[check.UnitSettings](c.Checks).Names) })
+		work.Go(func() { unit = unitNow(ctx, c.Unit.Names) })
 	}
 	result := prober.Probe(ctx)
 	work.Wait()
