@@ -22,10 +22,8 @@ type Check struct {
 // Settings are the settings of the checks; begin with [Defaults].
 // Each field has its key in the tag yaml. Other tags may restrict its value:
 //
-//	min, max   the bounds of an int or a time.Duration
-//	required   a list must not be empty; the tag says what to do instead
-//	path       text that is not empty, or each item, must be an absolute path
-//	target     text that is not empty must be host:port; the tag is an example
+//	min, max  the bounds of an int or a time.Duration
+//	path      text that is not empty, or each item, must be an absolute path
 type Settings struct {
 	JRuby    JRubySettings    `yaml:"jruby"`
 	Unit     UnitSettings     `yaml:"unit"`

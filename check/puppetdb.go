@@ -32,7 +32,7 @@ const (
 // PuppetDBSettings say where the master's PuppetDB answers.
 type PuppetDBSettings struct {
 	// Address is host:port; if it is empty, the check does not run.
-	Address string `yaml:"address" target:"localhost:8081"`
+	Address string `yaml:"address"`
 }
 
 func puppetdb() Check {

@@ -21,7 +21,7 @@ const (
 type UnitSettings struct {
 	// Names are tried in turn; the first that runs is watched, else the first that is loaded. The suffix
 	// .service may be left out.
-	Names []string `yaml:"names" required:"to watch no unit, set checks.unit: off"`
+	Names []string `yaml:"names"`
 }
 
 func unit() Check {

@@ -10,14 +10,9 @@ import (
 
 // RuntimeDirectory returns the directory that systemd has made for this service and keeps
 // over its restarts, or "" if there is none. No other user can read or write it.
-func RuntimeDirectory(environ []string) string {
-	for _, variable := range environ {
-		if dirs, is := strings.CutPrefix(variable, "RUNTIME_DIRECTORY="); is {
-			dir, _, _ := strings.Cut(dirs, ":")
-			return dir
-		}
-	}
-	return ""
+func RuntimeDirectory() string {
+	dir, _, _ := strings.Cut(os.Getenv("RUNTIME_DIRECTORY"), ":")
+	return dir
 }
 
 // RuntimeFile is a file that a service leaves for its next start, or for another service of

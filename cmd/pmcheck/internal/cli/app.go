@@ -20,15 +20,14 @@ import (
 // one line, "pmcheck: " and what is wrong, in lower case without a full stop. A line
 // "hint: " with the fix may follow.
 
-// Run runs pmcheck with these arguments, environment and streams, and returns the exit
-// status. args[0] is the name of the program.
-func Run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
+// Run runs pmcheck with these arguments and streams, and returns the exit status. args[0] is the name of the program.
+func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if unsafeToComplete(args) {
 		return exitOK
 	}
-	err := newApp(environ, stdin, stdout, stderr).RunContext(ctx, args)
+	err := newApp(stdin, stdout, stderr).RunContext(ctx, args)
 	if err == nil {
 		return exitOK
 	}
@@ -37,15 +36,11 @@ func Run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int 
 	return exit.status
 }
 
-// environ returns the environment of a command.
-func environ(c *cli.Context) []string { return c.App.Metadata["environ"].([]string) }
-
-func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *cli.App {
+func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 	app := &cli.App{
 		Name:                 "pmcheck",
 		Usage:                "tell a load balancer whether this Puppet Server should get agents",
 		Version:              daemon.ProgramVersion(),
-		Metadata:             map[string]any{"environ": environ},
 		Reader:               stdin,
 		Writer:               stdout,
 		ErrWriter:            stderr,

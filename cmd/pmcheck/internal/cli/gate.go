@@ -29,11 +29,11 @@ func runGate(c *cli.Context) error {
 	if verb == "open" {
 		return gate.Open()
 	}
-	loaded, err := daemon.Load(options(c), environ(c)) // the gate keeps none
+	loaded, err := daemon.Load(options(c)) // the gate keeps none
 	if err != nil {
 		return err
 	}
 	log := daemon.NewLogger(c.App.ErrWriter, loaded.Config.Log.Level)
-	g := &gate.Gate{Settings: loaded.Config, Log: log, Dir: systemd.RuntimeDirectory(environ(c))}
+	g := &gate.Gate{Settings: loaded.Config, Log: log, Dir: systemd.RuntimeDirectory()}
 	return g.Run(c.Context)
 }

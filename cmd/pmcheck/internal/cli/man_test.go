@@ -47,7 +47,7 @@ func TestManualHasEachCommandAndFlag(t *testing.T) {
 	}
 	delete(got, "")
 	want := map[string][]string{}
-	for _, c := range newApp(nil, strings.NewReader(""), io.Discard, io.Discard).Commands {
+	for _, c := range newApp(strings.NewReader(""), io.Discard, io.Discard).Commands {
 		want[c.Name] = nil
 		for _, f := range flagsOf(c) {
 			for _, name := range f.Names() {
@@ -74,7 +74,7 @@ func TestManualHasEachCommandAndFlag(t *testing.T) {
 // Where a flag takes a value, its help says in capitals what it is, not "value".
 func TestHelpHasAnExampleAndNamesEachValue(t *testing.T) {
 	named := regexp.MustCompile("`[A-Z]+(=[A-Z]+)?`")
-	for _, c := range newApp(nil, strings.NewReader(""), io.Discard, io.Discard).Commands {
+	for _, c := range newApp(strings.NewReader(""), io.Discard, io.Discard).Commands {
 		example := regexp.MustCompile(`(?m)^Example: .*\bpmcheck ` + c.Name + `\b`)
 		if found := example.FindAllString(c.Description, -1); len(found) != 1 && !c.Hidden {
 			t.Errorf("pmcheck %s has %d examples: %s", c.Name, len(found), c.Description)

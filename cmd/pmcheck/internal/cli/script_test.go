@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"pmcheck": func() { os.Exit(Run(os.Args, os.Environ(), os.Stdin, os.Stdout, os.Stderr)) },
+		"pmcheck": func() { os.Exit(Run(os.Args, os.Stdin, os.Stdout, os.Stderr)) },
 		"ask":     askAsBalancer,
 	})
 }

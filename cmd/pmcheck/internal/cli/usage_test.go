@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -39,7 +38,7 @@ func TestMisuseIsNamedAndDoesNothing(t *testing.T) {
 	} {
 		t.Run(args, func(t *testing.T) {
 			dir := t.TempDir()
-			exit, stdout, stderr := run(dir, args)
+			exit, stdout, stderr := run(t, dir, args)
 			for _, text := range want {
 				if !strings.Contains(stderr, text) {
 					t.Errorf("%q lacks %q", stderr, text)
@@ -59,7 +58,7 @@ func TestHelpAndVersionArePrintedOnStdout(t *testing.T) {
 		"version":      "pmcheck " + daemon.ProgramVersion() + "\n",
 		"--version":    "pmcheck version " + daemon.ProgramVersion() + "\n",
 	} {
-		exit, stdout, stderr := run(t.TempDir(), args)
+		exit, stdout, stderr := run(t, t.TempDir(), args)
 		if exit != exitOK || stderr != "" || !strings.Contains(stdout, want) || strings.Contains(stdout, "default: false") {
 			t.Errorf("%s: exit status %d, stderr %q, stdout %s", args, exit, stderr, stdout)
 		}
@@ -67,9 +66,10 @@ func TestHelpAndVersionArePrintedOnStdout(t *testing.T) {
 }
 
 // run runs a command with the holds and the socket in dir.
-func run(dir, args string) (exit int, stdout, stderr string) {
+func run(t *testing.T, dir, args string) (exit int, stdout, stderr string) {
+	t.Setenv("PMCHECK_HOLDS", dir)
 	var out, said strings.Builder
 	command := append([]string{"pmcheck"}, strings.Fields(args)...)
-	exit = Run(command, append(os.Environ(), "PMCHECK_HOLDS="+dir), strings.NewReader(""), &out, &said)
+	exit = Run(command, strings.NewReader(""), &out, &said)
 	return exit, out.String(), said.String()
 }

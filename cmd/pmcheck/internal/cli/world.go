@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
@@ -30,16 +30,11 @@ type host struct {
 }
 
 func hostOf(c *cli.Context) *host {
-	settings, err := loadAnyway(c)
+	settings := loadAnyway(c)
 	h := &host{leave.NewWorld(settings), settings, show.NewProgress(c.App.ErrWriter), c.App.Writer}
 	h.Say = h.progress.Say
 	h.Note = func(line string) { h.progress.Note(c.App.ErrWriter, line) }
 	h.Changed = func(what string, hold drain.Hold) { h.print("%s: %s", what, hold) }
-	if h.Claim != nil && err != nil { // the database knows this master by Puppet's certificate
-		h.Claim = func(context.Context, budget.Claim) error {
-			return fmt.Errorf("%w: %w", budget.ErrUnreachable, err)
-		}
-	}
 	return h
 }
 
@@ -50,7 +45,7 @@ func (h *host) print(format string, args ...any) {
 
 // options says where the configuration of a command comes from.
 func options(c *cli.Context) config.Options {
-	return config.Options{File: c.String("config"), Environ: environ(c)}
+	return config.Options{File: c.String("config"), Environ: os.Environ()}
 }
 
 // load reads the configuration for a command.
@@ -61,17 +56,18 @@ func load(c *cli.Context) (*config.Loaded, error) {
 
 // loadAnyway reads the configuration for the commands that an operator and the guard need in an emergency.
 // Without Puppet it lacks what only puppet.conf says. If it is broken, loadAnyway complains and returns the
-// defaults, with what can be read of the socket, Puppet's port and the budget. The error says what is wrong.
-func loadAnyway(c *cli.Context) (config.Config, error) {
+// defaults, with what can be read of the socket, Puppet's port and the budget, which then cannot be asked: the
+// defaults have no certificate.
+func loadAnyway(c *cli.Context) config.Config {
 	loaded, broken := config.Load(options(c))
 	if broken == nil {
-		return loaded.Config, loaded.Missing
+		return loaded.Config
 	}
 	(&exitError{exitUsage, broken, "mend it; until then this command uses the defaults"}).complain(c.App.ErrWriter)
 	settings, readable := config.Default(), loaded.Config
 	settings.Socket, settings.HoldsIn = readable.Socket, readable.HoldsIn
 	settings.Probe.Address, settings.Budget.Database = readable.Probe.Address, readable.Budget.Database
-	return settings, broken
+	return settings
 }
 
 // endWithTerminal has a lost terminal interrupt the command: no hold must wait on behalf of nobody. Under

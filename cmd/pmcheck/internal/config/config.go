@@ -26,7 +26,7 @@ type Config struct {
 	// Listen is the TCP address of the HTTP listener, host:port; the host may be empty.
 	Listen string `yaml:"listen"`
 	// Allow lists the networks that may connect; never empty.
-	Allow []netip.Prefix `yaml:"allow" required:"leave it out to allow every client"`
+	Allow []netip.Prefix `yaml:"allow"`
 	// StatusAllow lists the networks that may read /status, besides loopback.
 	StatusAllow []netip.Prefix `yaml:"status_allow"`
 	// Balancers lists the networks of the balancers that count; empty means all.

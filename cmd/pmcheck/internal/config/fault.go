@@ -13,24 +13,23 @@ import (
 
 // Fault is one mistake in a configuration. It is an error.
 type Fault struct {
-	key     string // dotted; empty when it is about a whole file
-	problem string // what is wrong
-	hint    string // what to write instead; may be empty
 	at      place
+	key     string // dotted; empty when it is about a whole file
+	problem string // what is wrong, with a hint at what to write instead
 }
 
 // Error returns "origin: key: problem (hint)" in one line, without the parts that are empty.
 func (f Fault) Error() string {
-	text := f.problem
-	if f.hint != "" {
-		text += " (" + f.hint + ")"
+	parts := []string{f.at.String(), f.key, f.problem}
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
+}
+
+// wrong returns the error of a value that cannot be read. The hint may be empty.
+func wrong(problem, hint string) error {
+	if hint != "" {
+		problem += " (" + hint + ")"
 	}
-	for _, part := range []string{f.key, f.at.String()} {
-		if part != "" {
-			text = part + ": " + text
-		}
-	}
-	return text
+	return errors.New(problem)
 }
 
 // A place is where a value came from: a line of a file, the file as a whole (line 0), or what takes the place of
@@ -50,15 +49,13 @@ func (p place) String() string {
 
 // fault records a mistake.
 func (l *Loaded) fault(at place, key, problem, hint string) {
-	l.faults = append(l.faults, Fault{key, problem, hint, at})
+	l.faults = append(l.faults, Fault{at, key, wrong(problem, hint).Error()})
 }
 
 // take records the faults in an error of a decoder, which joins those of the items of a list.
 func (l *Loaded) take(err error, key string, at place) {
 	switch e := err.(type) {
 	case nil:
-	case Fault:
-		l.fault(at, key, e.problem, e.hint)
 	case interface{ Unwrap() []error }:
 		for _, one := range e.Unwrap() {
 			l.take(one, key, at)
@@ -66,7 +63,7 @@ func (l *Loaded) take(err error, key string, at place) {
 	case interface{ Unwrap() error }:
 		l.take(e.Unwrap(), key, at)
 	default:
-		l.fault(at, key, strings.Join(strings.Fields(err.Error()), " "), "")
+		l.fault(at, key, err.Error(), "")
 	}
 }
 

@@ -29,8 +29,8 @@ func (l *Loaded) askPuppet() error {
 		if !slices.Contains([]string{probe.Certname, probe.Certificate, probe.Key, probe.CA, probe.CRL}, "") {
 			return nil
 		}
-		return Fault{problem: "no Puppet on this host, in /etc/puppetlabs/puppet or /etc/puppet",
-			hint: "set puppet.conf, or probe.certname, certificate, key, ca and crl"}
+		return Fault{problem: "no Puppet on this host, in /etc/puppetlabs/puppet or /etc/puppet " +
+			"(set puppet.conf, or probe.certname, certificate, key, ca and crl)"}
 	}
 	p := &puppetHost{Loaded: l, layout: layout, file: cmp.Or(l.Config.Puppet.Conf, layout.conf())}
 	data, err := os.ReadFile(filepath.Join(p.options.Root, p.file))
@@ -89,8 +89,8 @@ func (p *puppetHost) certname() error {
 		name, at = p.certified(certdir), place{"certificate in " + certdir, 0}
 	}
 	if name = cmp.Or(name, probe.Certname); name == "" {
-		return cmp.Or[error](err, Fault{"probe.certname", "no certname in it, and no certificate of this host yet",
-			"run puppet agent, or set probe.certname", place{p.file, 0}})
+		return cmp.Or[error](err, Fault{place{p.file, 0}, "probe.certname",
+			"no certname in it, and no certificate of this host yet (run puppet agent, or set probe.certname)"})
 	}
 	if probe.Certname == "" {
 		probe.Certname, p.places["probe.certname"] = name, at

@@ -66,7 +66,7 @@ func (p *puppetHost) resolve(setting string) (value string, line int, err error)
 		}
 	}
 	if problem != "" {
-		return "", last, Fault{setting, problem, "", place{p.file, last}}
+		return "", last, Fault{place{p.file, last}, setting, problem}
 	}
 	return value, line, nil
 }

@@ -26,6 +26,10 @@ func (l *Loaded) validate() {
 	}
 	l.rule("listen", isAddress(c.Listen), show(c.Listen)+" is not an address",
 		"host:port, or :9200 for every interface")
+	l.rule("allow", len(c.Allow) > 0, "is empty", "leave it out to allow every client")
+	l.rule("unit.names", len(c.Unit.Names) > 0, "is empty", "to watch no unit, set checks.unit: off")
+	l.rule("puppetdb.address", c.PuppetDB.Address == "" || isTarget(c.PuppetDB.Address),
+		show(c.PuppetDB.Address)+" is not a host and port", "such as localhost:8081")
 	for _, m := range c.Fleet {
 		_, err := MemberURL(m)
 		l.rule("fleet", err == nil, show(m)+" is not a master", "such as m1 or m1:9200")
@@ -50,22 +54,19 @@ func (l *Loaded) rule(key string, ok bool, problem, hint string) {
 
 // setting applies the rules in the tags of a setting, which check.Settings describes.
 func (l *Loaded) setting(f field) {
-	if hint, is := f.tag.Lookup("required"); is {
-		l.rule(f.key, f.value.Len() > 0, "is empty", hint)
-	}
 	if low, high := f.tag.Get("min"), f.tag.Get("max"); high != "" {
 		ok := f.bound(low) <= f.value.Int() && f.value.Int() <= f.bound(high)
 		l.rule(f.key, ok, format(f.value)+" is out of range", low+" to "+high)
 	}
-	switch v := f.value.Interface().(type) {
-	case string:
-		if v != "" {
-			l.text(f, v)
-		}
-	case []string:
-		for _, item := range v {
-			l.text(f, item)
-		}
+	if f.tag.Get("path") == "" {
+		return
+	}
+	paths, are := f.value.Interface().([]string)
+	if path := f.value.String(); !are && path != "" {
+		paths = []string{path}
+	}
+	for _, path := range paths {
+		l.rule(f.key, filepath.IsAbs(path), show(path)+" is not an absolute path", "")
 	}
 }
 
@@ -76,15 +77,6 @@ func (f field) bound(text string) int64 {
 		panic(err)
 	}
 	return reflect.ValueOf(v).Int()
-}
-
-func (l *Loaded) text(f field, s string) {
-	if f.tag.Get("path") != "" {
-		l.rule(f.key, filepath.IsAbs(s), show(s)+" is not an absolute path", "")
-	}
-	if example := f.tag.Get("target"); example != "" {
-		l.rule(f.key, isTarget(s), show(s)+" is not a host and port", "such as "+example)
-	}
 }
 
 // services checks the names of services, which become URL paths and parts of the

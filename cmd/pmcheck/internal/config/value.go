@@ -52,9 +52,6 @@ func appendFields(list []field, prefix string, v reflect.Value) []field {
 // An enum is a setting with a closed vocabulary; Words lists it.
 type enum interface{ Words() []string }
 
-// wrong is the error of a value that cannot be read, a Fault that does not know its key.
-func wrong(problem, hint string) error { return Fault{problem: problem, hint: hint} }
-
 // hook decodes the text of a value, or a list of texts, which is one text in a variable: its items are separated by
 // commas.
 func hook(_, to reflect.Type, data any) (any, error) {
@@ -70,7 +67,7 @@ func hook(_, to reflect.Type, data any) (any, error) {
 	return parse(to, strings.TrimSpace(s))
 }
 
-// parse turns the text of one value into the type of a setting. The error is a Fault.
+// parse turns the text of one value into the type of a setting.
 func parse(t reflect.Type, s string) (any, error) {
 	switch zero := reflect.Zero(t).Interface().(type) {
 	case time.Duration:
@@ -97,8 +94,7 @@ func parse(t reflect.Type, s string) (any, error) {
 }
 
 // ParseDuration parses a duration in the format of all settings: that of
-// time.ParseDuration, or with days and weeks, such as 30d or 2w. The error is a Fault
-// without a key.
+// time.ParseDuration, or with days and weeks, such as 30d or 2w.
 func ParseDuration(s string) (time.Duration, error) {
 	if d, err := time.ParseDuration(s); err == nil {
 		return d, nil

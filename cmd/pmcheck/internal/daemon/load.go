@@ -25,8 +25,8 @@ type Start struct {
 //
 // The last good one is a copy that the daemon keeps in its runtime directory. Only these two read it: a command that
 // root runs must not take settings from a file that the daemon can write.
-func Load(o config.Options, environ []string) (*Start, error) {
-	last := systemd.RuntimeFile{Dir: systemd.RuntimeDirectory(environ), Name: "last-good.yaml"}
+func Load(o config.Options) (*Start, error) {
+	last := systemd.RuntimeFile{Dir: systemd.RuntimeDirectory(), Name: "last-good.yaml"}
 	loaded, mistakes := config.Load(o)
 	if mistakes == nil {
 		return &Start{Loaded: loaded, options: o, last: last}, nil
