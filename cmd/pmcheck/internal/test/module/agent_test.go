@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"fmt"
 	"os/exec"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,113 +37,99 @@ func copyModule(t *testing.T, h *lab.Host, modules string) {
 }
 
 // run makes the host's agent fetch the catalog of manifest from the host's own Puppet
-// Server, and apply it. The agent must exit with one of the wanted statuses.
-func (s *hostSite) run(manifest string, want ...int) (output string) {
-	s.t.Helper()
+// Server, and apply it.
+func run(t *testing.T, s *lab.Site, manifest string, want ...int) (output string) {
+	t.Helper()
 	s.Puppet.SetSitePP(manifest)
-	out, err := s.Host.Command("puppet", "agent", "--test", "--color=false").CombinedOutput()
-	if got := exitStatus(s.t, err); !slices.Contains(want, got) {
-		s.t.Errorf("the exit status of puppet agent is %d, want one of %v\n%s\n%s", got, want, manifest, out)
-	}
-	return string(out)
+	return exits(t, s.Host.Command("puppet", "agent", "--test", "--color=false"), want...)
 }
 
 // class returns a declaration of class pmcheck that installs the package on the host, with
 // further parameters.
-func (s *hostSite) class(parameters string) string {
+func class(s *lab.Site, parameters string) string {
 	sum := strings.Fields(s.Host.MustRun("sha256sum", debFile))[0]
 	return fmt.Sprintf("class { 'pmcheck':\n  package_source => 'file://%s',\n  package_sha256 => '%s',\n  %s\n}\n",
 		debFile, sum, parameters)
 }
 
-// daemon returns the process id of the daemon.
-func (s *hostSite) daemon() string {
-	s.t.Helper()
-	return s.Host.MustRun("systemctl", "show", "--property=MainPID", "--value", "pmcheck.service")
-}
-
 // testModule tests the module with the real agent and Puppet Server of the host.
-func (s *hostSite) testModule() {
-	s.t.Helper()
+func testModule(t *testing.T, s *lab.Site) {
 	for _, step := range []struct {
 		name string
-		test func(*hostSite)
+		test func(*testing.T, *lab.Site)
 	}{
-		{"another package than expected", (*hostSite).testChecksum},
-		{"install", (*hostSite).testInstall},
-		{"held", (*hostSite).testHeld},
-		{"settings that pmcheck does not know", (*hostSite).testUnknownSetting},
+		{"another package than expected", testChecksum},
+		{"install", testInstall},
+		{"held", testHeld},
+		{"settings that pmcheck does not know", testUnknownSetting},
 	} {
-		s.t.Run(step.name, func(t *testing.T) { step.test(s.with(t)) })
+		t.Run(step.name, func(t *testing.T) { step.test(t, s.With(t)) })
 	}
 }
 
-func (s *hostSite) testChecksum() {
-	s.run(fmt.Sprintf("class { 'pmcheck': package_source => 'file://%s', package_sha256 => '%064d' }", debFile, 0),
+func testChecksum(t *testing.T, s *lab.Site) {
+	run(t, s, fmt.Sprintf("class { 'pmcheck': package_source => 'file://%s', package_sha256 => '%064d' }", debFile, 0),
 		failed, mixed)
 	if out, err := s.Host.Run("pmcheck", "version"); err == nil {
-		s.t.Errorf("a package with the wrong checksum is installed: %s", out)
+		t.Errorf("a package with the wrong checksum is installed: %s", out)
 	}
 }
 
-func (s *hostSite) testInstall() {
-	manifest := s.class("")
-	s.run(manifest, changed)
-	s.waitForAnswer(200, lab.ServingBody)
+func testInstall(t *testing.T, s *lab.Site) {
+	manifest := class(s, "")
+	run(t, s, manifest, changed)
+	s.WaitServing(wait)
 	for _, unit := range []string{"pmcheck.service", "pmcheck.socket", "pmcheck-guard@puppetserver.service"} {
-		if out, err := s.Host.Run("systemctl", "is-enabled", unit); err != nil {
-			s.t.Errorf("%s is %s", unit, out)
-		}
+		s.Host.MustRun("systemctl", "is-enabled", unit)
 	}
 	for _, unit := range []string{"pmcheck-guard@", "pmcheck-guard-reload@", "pmcheck-guard-reloaded@"} {
-		if out, err := s.Host.Run("systemctl", "is-active", unit+"puppetserver.service"); err != nil {
-			s.t.Errorf("%s is %s", unit, out)
-		}
+		s.Host.MustRun("systemctl", "is-active", unit+"puppetserver.service")
 	}
-	s.t.Log(s.run(manifest, unchanged))
+	t.Log(run(t, s, manifest, unchanged))
 
 	// An RPM leaves the guard of a server that runs as it is now: enabled, and not started.
 	s.Host.MustRun("systemctl", "stop", "pmcheck-guard@puppetserver.service")
-	s.run(manifest, changed)
+	run(t, s, manifest, changed)
 	started := "until systemctl --quiet is-active pmcheck-guard@puppetserver.service; do sleep 0.1; done"
 	if out, err := s.Host.Run("timeout", "30", "sh", "-c", started); err != nil {
-		s.t.Errorf("the guard of a server that runs is not started, so its next stop is not guarded: %v, %s", err, out)
+		t.Errorf("the guard of a server that runs is not started, so its next stop is not guarded: %v, %s", err, out)
 	}
 }
 
 // testHeld changes the configuration of a master with two holds, one of them until the next
 // reboot. A reload is enough.
-func (s *hostSite) testHeld() {
+func testHeld(t *testing.T, s *lab.Site) {
 	s.Host.MustRun("pmcheck", "drain", "--reason", "the operator's own")
 	s.Host.MustRun("pmcheck", "maint", "--hold", "other", "--until-reboot")
-	s.waitForAnswer(503, "maint")
+	s.WaitRefusal("maint", wait)
 	answers := s.Record(20 * time.Millisecond)
 
-	before := s.daemon()
-	s.run(s.class("probe => { interval => '3s' }, log => { level => 'debug' },"), changed)
+	daemon := func() string { return s.Host.MustRun("systemctl", "show", "-P", "MainPID", "pmcheck.service") }
+	before := daemon()
+	run(t, s, class(s, "probe => { interval => '3s' }, log => { level => 'debug' },"), changed)
 	if got := s.Host.MustRun("pmcheck", "config"); !strings.Contains(got, "3s") {
-		s.t.Errorf("the configuration is not the new one:\n%s", got)
+		t.Errorf("the configuration is not the new one:\n%s", got)
 	}
-	if got := s.daemon(); got != before {
-		s.t.Errorf("the daemon was restarted (process %s, now %s) where a reload is enough", before, got)
+	if got := daemon(); got != before {
+		t.Errorf("the daemon was restarted (process %s, now %s) where a reload is enough", before, got)
 	}
 
 	answers.Stop().AssertOnly("503 maint")
 	s.Host.MustRun("pmcheck", "ready", "--hold", "other")
-	s.waitForAnswer(503, "drain")
+	s.WaitRefusal("drain", wait)
 	s.Host.MustRun("pmcheck", "ready")
-	s.waitForAnswer(200, lab.ServingBody)
+	s.WaitServing(wait)
 }
 
-func (s *hostSite) testUnknownSetting() {
+func testUnknownSetting(t *testing.T, s *lab.Site) {
 	const file = "/etc/pmcheck/pmcheck.yaml"
 	before := s.Host.MustRun("cat", file)
-	out := s.run(s.class("settings => { probe => { intervall => '3s' } },"), failed, mixed)
+	out := run(t, s, class(s, "settings => { probe => { intervall => '3s' } },"), failed, mixed)
 	if !strings.Contains(out, "probe.intervall") {
-		s.t.Errorf("the agent's output does not name probe.intervall:\n%s", out)
+		t.Errorf("the agent's output does not name probe.intervall:\n%s", out)
 	}
 	if got := s.Host.MustRun("cat", file); got != before {
-		s.t.Errorf("the bad configuration was written:\n%s", got)
+		t.Errorf("the bad configuration was written:\n%s", got)
 	}
-	s.waitForAnswer(200, lab.ServingBody)
+	s.WaitServing(wait)
 }

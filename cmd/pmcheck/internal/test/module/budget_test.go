@@ -28,9 +28,13 @@ class { 'pmcheck::database':
 }
 `, version)
 			copyModule(t, db.Host, productionModules)
-			db.apply(database, changed)
-			t.Log(db.apply(database, unchanged))
-			return func() { db.apply(database, changed) }
+			db.WriteFile("/root/site.pp", database, 0o644)
+			apply := func(want int) {
+				exits(t, db.Command("puppet", "apply", "--detailed-exitcodes", "--color=false", "/root/site.pp"), want)
+			}
+			apply(changed)
+			apply(unchanged)
+			return func() { apply(changed) }
 		})
 	})
 	t.Run("script", func(t *testing.T) {
@@ -119,7 +123,7 @@ const puppetSSL = "/var/lib/puppet/ssl"
 func bootPuppetHost(t *testing.T, network *lab.Network, ca *checktest.CA, name string) *puppetHost {
 	t.Helper()
 	h := &puppetHost{Host: network.Boot(name), t: t}
-	h.MustRun("rm", "-rf", "/usr/bin/pmcheck", "/etc/pmcheck", "/var/lib/pmcheck") // of this machine
+	removePmcheck(h.Host)
 	h.MustRun("find", puppetSSL, "-mindepth", "1", "-delete")
 	h.WriteFile("/etc/puppet/puppet.conf", "[main]\ncertname = "+h.FQDN()+"\n", 0o644)
 	var err error
@@ -149,17 +153,6 @@ func (h *puppetHost) writeCRL(ca *checktest.CA) {
 		h.t.Fatal(err)
 	}
 	h.WriteFile(puppetSSL+"/crl.pem", string(crl), 0o644)
-}
-
-// apply has Puppet apply a manifest.
-func (h *puppetHost) apply(manifest string, want int) (output string) {
-	h.t.Helper()
-	h.WriteFile("/root/site.pp", manifest, 0o644)
-	out, err := h.Command("puppet", "apply", "--detailed-exitcodes", "--color=false", "/root/site.pp").CombinedOutput()
-	if got := exitStatus(h.t, err); got != want {
-		h.t.Fatalf("puppet apply on %s ends with %d, want %d\n%s", h.Name, got, want, out)
-	}
-	return string(out)
 }
 
 // logIn connects to the database with the host's certificate. Puppet lets its group read

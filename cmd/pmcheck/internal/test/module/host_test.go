@@ -9,14 +9,10 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// A hostSite is a booted host with Puppet Server, agent and xinetd, a balancer in
-// front of it, and the package at debFile.
-type hostSite struct {
-	*lab.Site
-	t *testing.T
-}
-
-const debFile = "/root/pmcheck.deb"
+const (
+	debFile = "/root/pmcheck.deb" // on the host
+	wait    = 20 * time.Second    // for an answer
+)
 
 // balancer is a configuration of HAProxy with the health check from the README.
 const balancer = `
@@ -45,9 +41,8 @@ func TestMasterMigratesAndIsConfiguredByPuppet(t *testing.T) {
 	t.Parallel() // with TestModulePassesItsOwnTests, which runs while Puppet Server starts here
 	h := lab.StartNetwork(t).Boot("m1")
 	master := h.StartPuppetMaster(lab.PuppetMasterOptions{HeapMB: 768})
-	s := &hostSite{Site: lab.NewSite(t, lab.SiteOptions{Puppet: master}), t: t}
-	// The host starts with the files of this machine. pmcheck must not be among them.
-	h.MustRun("rm", "-rf", "/usr/bin/pmcheck", "/etc/pmcheck", "/var/lib/pmcheck")
+	s := lab.NewSite(t, lab.SiteOptions{Puppet: master})
+	removePmcheck(h)
 	h.Copy(lab.DEB(t, "0.0.1"), debFile, 0o644)
 	h.StartAncestor()
 	copyModule(t, h, productionModules)
@@ -56,7 +51,6 @@ func TestMasterMigratesAndIsConfiguredByPuppet(t *testing.T) {
 	s.HAProxy.WaitStat("puppet", "m1", func(stat lab.ServerStat) bool {
 		return stat.CheckStatus == "L7OK"
 	}, 10*time.Second)
-
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("pmcheck on the host:\n%s",
@@ -64,19 +58,8 @@ func TestMasterMigratesAndIsConfiguredByPuppet(t *testing.T) {
 		}
 	})
 
-	t.Run("migrate", func(t *testing.T) { s.with(t).testMigrate() })
+	t.Run("migrate", func(t *testing.T) { testMigrate(t, s.With(t)) })
 	h.MustRun("systemctl", "stop", "xinetd")
 	h.MustRun("dpkg", "--purge", "pmcheck")
-	t.Run("module", func(t *testing.T) { s.with(t).testModule() })
-}
-
-// with returns a copy of s for use in a subtest.
-func (s *hostSite) with(t *testing.T) *hostSite {
-	return &hostSite{Site: s.With(t), t: t}
-}
-
-// waitForAnswer waits until balancers are answered with code and body.
-func (s *hostSite) waitForAnswer(code int, body string) {
-	s.t.Helper()
-	s.WaitAnswer(code, body, 20*time.Second)
+	t.Run("module", func(t *testing.T) { testModule(t, s) })
 }

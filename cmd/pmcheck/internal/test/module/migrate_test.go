@@ -13,16 +13,11 @@ import (
 // testMigrate runs the script that moves the port from xinetd to pmcheck. The balancer must
 // never have the master DOWN, neither on success nor when pmcheck fails before or after it
 // has the port.
-func (s *hostSite) testMigrate() {
-	s.t.Helper()
-	s.Host.Copy(lab.File(s.t, "examples/migrate-from-xinetd/migrate.sh"), "/root/migrate.sh", 0o755)
+func testMigrate(t *testing.T, s *lab.Site) {
+	s.Host.Copy(lab.File(t, "examples/migrate-from-xinetd/migrate.sh"), "/root/migrate.sh", 0o755)
 	s.Host.MustRun("systemctl", append([]string{"mask"}, migratedUnits()...)...)
-	if out, err := s.Host.Run("apt-get", "install", "-y", "-q", debFile); err != nil {
-		s.t.Fatalf("the package cannot be installed while its port is taken: %v", err)
-	} else {
-		s.t.Log(out)
-	}
-	s.assertUnits("masked")
+	s.Host.MustRun("apt-get", "install", "-y", "-q", debFile) // while its port is taken
+	assertUnits(t, s, "masked")
 	old := s.Host.MustRun("cat", lab.AncestorFile)
 	const config, dropin = "/etc/pmcheck/pmcheck.yaml", "/etc/systemd/system/pmcheck.service.d/broken.conf"
 	for _, step := range []struct {
@@ -36,7 +31,7 @@ func (s *hostSite) testMigrate() {
 		{"success", "", "", true, "pmcheck"},
 		{"already migrated", "", "", false, "pmcheck"},
 	} {
-		s.t.Run(step.name, func(t *testing.T) {
+		t.Run(step.name, func(t *testing.T) {
 			if step.name == "pmcheck does not start" { // an operator may have unmasked it already
 				s.Host.MustRun("systemctl", append([]string{"unmask"}, migratedUnits()...)...)
 			}
@@ -53,40 +48,36 @@ func (s *hostSite) testMigrate() {
 				})
 				s.Host.MustRun("systemctl", "daemon-reload")
 			}
-			s.with(t).migrate(step.ok, step.owner)
+			migrate(t, s.With(t), step.ok, step.owner)
 		})
 	}
 	if kept, err := s.Host.Run("cat", lab.AncestorFile+".before-pmcheck"); kept != old {
-		s.t.Errorf("a second migration changes the copy for the way back: %v\n%s", err, kept)
+		t.Errorf("a second migration changes the copy for the way back: %v\n%s", err, kept)
 	}
 }
 
 // migrate runs the script once.
-func (s *hostSite) migrate(ok bool, owner string) {
-	s.t.Helper()
+func migrate(t *testing.T, s *lab.Site, ok bool, owner string) {
+	t.Helper()
 	answers := s.Record(20 * time.Millisecond)
 	out, err := s.Host.Run("/root/migrate.sh")
 	if answers.Count(lab.NoAnswer) > 0 {
-		lab.Pause(s.t, 4*time.Second) // two more checks, so that HAProxy has logged a DOWN
+		lab.Pause(t, 4*time.Second) // two more checks, so that HAProxy has logged a DOWN
 	}
 	answers.Stop()
-	s.t.Logf("%s\nanswers: %s; HAProxy: %+v", out, answers, s.HAProxy.Stat("puppet", "m1"))
+	t.Logf("%s\nanswers: %s; HAProxy: %+v", out, answers, s.HAProxy.Stat("puppet", "m1"))
 	if (err == nil) != ok {
-		s.t.Errorf("migrate.sh returns %v, want success: %v\n%s", err, ok, out)
+		t.Errorf("migrate.sh returns %v, want success: %v\n%s", err, ok, out)
 	}
 	if log := s.HAProxy.Log(); strings.Contains(log, "is DOWN") {
-		s.t.Errorf("HAProxy had the master DOWN:\n%s", log)
+		t.Errorf("HAProxy had the master DOWN:\n%s", log)
 	}
 	s.HAProxy.WaitStat("puppet", "m1", func(stat lab.ServerStat) bool { return stat.Status == "UP" }, 20*time.Second)
 	if got, _ := s.Host.Run("ss", "-ltnpH", "sport = :9200"); !strings.Contains(got, `"`+owner+`"`) {
-		s.t.Errorf("the listener on the port is %s, want %s", got, owner)
+		t.Errorf("the listener on the port is %s, want %s", got, owner)
 	}
-	s.waitForAnswer(200, "")
-	if owner == "pmcheck" {
-		s.assertUnits("enabled")
-	} else {
-		s.assertUnits("masked")
-	}
+	s.WaitAnswer(200, "", wait)
+	assertUnits(t, s, map[string]string{"pmcheck": "enabled", "xinetd": "masked"}[owner])
 }
 
 // migratedUnits are the units that the migration enables: those that bind the port, and the guard,
@@ -96,11 +87,11 @@ func migratedUnits() []string {
 }
 
 // assertUnits asserts that the units that the migration enables are enabled or masked.
-func (s *hostSite) assertUnits(want string) {
-	s.t.Helper()
+func assertUnits(t *testing.T, s *lab.Site, want string) {
+	t.Helper()
 	for _, unit := range migratedUnits() {
 		if got, _ := s.Host.Run("systemctl", "is-enabled", unit); strings.TrimSpace(got) != want {
-			s.t.Errorf("%s is %s, want %s", unit, got, want)
+			t.Errorf("%s is %s, want %s", unit, got, want)
 		}
 	}
 }

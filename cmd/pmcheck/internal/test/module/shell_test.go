@@ -89,6 +89,21 @@ func exitStatus(t *testing.T, err error) int {
 	return -1
 }
 
+// exits runs a command, which must exit with one of the wanted statuses.
+func exits(t *testing.T, cmd *exec.Cmd, want ...int) (output string) {
+	t.Helper()
+	out, err := cmd.CombinedOutput()
+	if got := exitStatus(t, err); !slices.Contains(want, got) {
+		t.Fatalf("%v: the exit status is %d, want one of %v\n%s", cmd.Args, got, want, out)
+	}
+	return string(out)
+}
+
+// removePmcheck removes from a host what it has of this machine, with whose files it starts.
+func removePmcheck(h *lab.Host) {
+	h.MustRun("rm", "-rf", "/usr/bin/pmcheck", "/etc/pmcheck", "/var/lib/pmcheck")
+}
+
 // moduleDir copies the module to a directory with the name pmcheck, as Puppet's tools expect
 // it, in which they may write files.
 func moduleDir(t *testing.T) string {

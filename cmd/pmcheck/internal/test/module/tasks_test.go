@@ -31,39 +31,28 @@ type taskResult struct {
 	} `json:"_error"`
 }
 
-// A bolt runs the tasks of the module on the master of a shell.
-type bolt struct {
-	*shell
-	installdir string
-}
-
-// startBolt starts a site.
-func startBolt(t *testing.T) bolt {
-	t.Helper()
-	return bolt{startShell(t), filepath.Dir(moduleDir(t))}
-}
-
 // task runs a task as Bolt does on a target, with the files of the module below _installdir
 // and the parameters in the environment. The task must write one JSON object.
-func (b bolt) task(name string, parameters like) taskResult {
-	b.t.Helper()
-	cmd := b.command("/bin/sh", filepath.Join(b.installdir, "pmcheck", "tasks", name+".sh"))
-	cmd.Env = append(cmd.Env, "PT__task=pmcheck::"+name, "PT__installdir="+b.installdir)
+func (sh *shell) task(name string, parameters like) taskResult {
+	sh.t.Helper()
+	module := moduleDir(sh.t)
+	cmd := sh.command("/bin/sh", filepath.Join(module, "tasks", name+".sh"))
+	cmd.Env = append(cmd.Env, "PT__task=pmcheck::"+name, "PT__installdir="+filepath.Dir(module))
 	for parameter, value := range parameters {
 		cmd.Env = append(cmd.Env, "PT_"+parameter+"="+value)
 	}
 	out, err := cmd.Output()
 	var result taskResult
 	if jsonErr := json.Unmarshal(out, &result); jsonErr != nil {
-		b.t.Fatalf("%s %v (%v) does not write a JSON object: %v\n%s", name, parameters, err, jsonErr, out)
+		sh.t.Fatalf("%s %v (%v) does not write a JSON object: %v\n%s", name, parameters, err, jsonErr, out)
 	}
-	status := exitStatus(b.t, err)
+	status := exitStatus(sh.t, err)
 	switch {
 	case result.Error == nil && status != 0:
-		b.t.Errorf("%s: the exit status is %d without an _error", name, status)
+		sh.t.Errorf("%s: the exit status is %d without an _error", name, status)
 	case result.Error != nil && (status == 0 || status != result.Error.Details.ExitCode ||
 		!strings.HasPrefix(result.Error.Kind, "pmcheck/")):
-		b.t.Errorf("%s: the exit status is %d with _error %+v", name, status, *result.Error)
+		sh.t.Errorf("%s: the exit status is %d with _error %+v", name, status, *result.Error)
 	}
 	return result
 }
@@ -72,37 +61,37 @@ func (b bolt) task(name string, parameters like) taskResult {
 type like map[string]string
 
 func TestTasksHoldAndReleaseAMaster(t *testing.T) {
-	b := startBolt(t)
+	sh := startShell(t)
 	const reason = "a \"quoted\" reason, $HOME and \\n"
-	got := b.task("drain", like{"hold": "bolt", "reason": reason, "for": "1h", "wait": "30s"})
+	got := sh.task("drain", like{"hold": "bolt", "reason": reason, "for": "1h", "wait": "30s"})
 	if !strings.Contains(got.Output, ": "+reason+", until ") || !strings.Contains(got.Output, "in effect: ") {
 		t.Errorf("drain: %+v", got)
 	}
-	b.assertMode(drain.Drain, "bolt")
-	if got := b.task("status", nil); got.Certname != lab.StandInName || got.Services[0].Mode != drain.Drain {
+	sh.assertMode(drain.Drain, "bolt")
+	if got := sh.task("status", nil); got.Certname != lab.StandInName || got.Services[0].Mode != drain.Drain {
 		t.Errorf("status of a held master: %+v", got)
 	}
-	if got := b.task("wait", like{"for": "out"}); !got.Reached || got.For != "out" {
+	if got := sh.task("wait", like{"for": "out"}); !got.Reached || got.For != "out" {
 		t.Errorf("wait: %+v", got)
 	}
-	if got := b.task("ready", like{"all": "true", "wait": "30s"}); strings.Count(got.Output, "lifted: ") != 1 {
+	if got := sh.task("ready", like{"all": "true", "wait": "30s"}); strings.Count(got.Output, "lifted: ") != 1 {
 		t.Errorf("ready, all: %+v", got)
 	}
-	b.assertMode(drain.Ready)
+	sh.assertMode(drain.Ready)
 
 	const command = `pmcheck status >"$HOME/status"; echo "it's" $?; grep -q "drain by rolling" "$HOME/status"`
-	if got := b.task("with_hold", like{"command": command, "hold": "rolling"}); got.Output != "it's 3" {
+	if got := sh.task("with_hold", like{"command": command, "hold": "rolling"}); got.Output != "it's 3" {
 		t.Errorf("with_hold: %+v", got)
 	}
-	b.assertMode(drain.Ready)
-	if got := b.task("with_hold", like{"command": "exit 9"}); got.Error == nil || got.Error.Details.ExitCode != 9 {
+	sh.assertMode(drain.Ready)
+	if got := sh.task("with_hold", like{"command": "exit 9"}); got.Error == nil || got.Error.Details.ExitCode != 9 {
 		t.Errorf("with_hold of a command that fails: %+v", got)
 	}
-	b.assertMode(drain.Ready)
+	sh.assertMode(drain.Ready)
 }
 
 func TestTasksReportKindsOfErrors(t *testing.T) {
-	b := startBolt(t)
+	sh := startShell(t)
 	for _, test := range []struct {
 		task       string
 		parameters like
@@ -119,20 +108,20 @@ func TestTasksReportKindsOfErrors(t *testing.T) {
 	} {
 		var holders []string
 		if test.mode == drain.Drain {
-			b.SetMaster(checktest.JRubyStuck)
+			sh.SetMaster(checktest.JRubyStuck)
 			holders = []string{drain.Operator}
 		}
-		got := b.task(test.task, test.parameters)
+		got := sh.task(test.task, test.parameters)
 		if got.Error == nil || got.Error.Kind != test.kind || got.Error.Msg == "" {
 			t.Errorf("%s %v: the result is %+v, want an error of kind %s", test.task, test.parameters, got, test.kind)
 		}
-		b.assertMode(test.mode, holders...)
+		sh.assertMode(test.mode, holders...)
 	}
 }
 
 func TestTasksPassTheirParametersToPmcheck(t *testing.T) {
 	lab.Real(t)
-	b := bolt{&shell{lab.NewSite(t, lab.SiteOptions{}), t}, filepath.Dir(moduleDir(t))}
+	sh := &shell{lab.NewSite(t, lab.SiteOptions{}), t}
 	for _, test := range []struct {
 		task       string
 		parameters like
@@ -165,7 +154,7 @@ func TestTasksPassTheirParametersToPmcheck(t *testing.T) {
 		{"wait", like{"for": "out", "service": "ca"}, "pmcheck wait --for=out --timeout=5m --service=ca"},
 	} {
 		test.parameters["_noop"] = "true"
-		if got := b.task(test.task, test.parameters); got.Would != test.want {
+		if got := sh.task(test.task, test.parameters); got.Would != test.want {
 			t.Errorf("%s %v would run %q, want %q", test.task, test.parameters, got.Would, test.want)
 		}
 	}
