@@ -68,9 +68,9 @@ func TestGateUnit(t *testing.T) {
 
 // waitForPort waits until a connection to Puppet's port is refused, or accepted.
 func (s *hostSite) waitForPort(refused bool, within time.Duration) time.Duration {
-	s.t.Helper()
-	return lab.WaitFor(s.t, within, 10*time.Millisecond, func() error {
-		conn, err := s.Net.DialContext(s.t.Context(), "tcp", s.Host.Address+":8140")
+	s.TB.Helper()
+	return lab.WaitFor(s.TB, within, 10*time.Millisecond, func() error {
+		conn, err := s.Net.DialContext(s.TB.Context(), "tcp", s.Host.Address+":8140")
 		if err == nil {
 			conn.Close()
 		}

@@ -19,7 +19,7 @@ func TestPackageLifecycleOnAMaster(t *testing.T) {
 	master := s.Host.StartPuppetMaster(lab.PuppetMasterOptions{})
 	s.apt(older)
 	master.WaitReady(2 * time.Minute)
-	s.waitForAnswer(time.Minute, serving)
+	s.WaitServing(time.Minute)
 	s.waitForOutput(10*time.Second, "active", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
 
 	for _, part := range []struct {
@@ -59,11 +59,11 @@ func (s *hostSite) assertDirectories() {
 }
 
 func (s *hostSite) upgrade() {
-	stop := s.record(serving)
+	answers := s.RecordOverlapping(10 * time.Millisecond)
 	for _, version := range []string{newer, older, newer} {
 		s.apt(version)
 	}
-	stop()
+	answers.Stop().AssertOnly("200 " + lab.ServingBody)
 	s.assertPrints("pmcheck "+newer, "pmcheck", "version")
 	s.assertPrints("", "find", "/var/lib/pmcheck/holds", "-name", "*.json")
 	s.assertPrints("active", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
@@ -74,24 +74,24 @@ func (s *hostSite) upgrade() {
 func (s *hostSite) rebootHeld() {
 	s.Host.MustRun("pmcheck", "drain", "--now", "--hold", "upgrade", "--reason", "new kernel")
 	s.Host.MustRun("pmcheck", "maint", "--now", "--hold", "cables", "--until-reboot")
-	s.waitForAnswer(10*time.Second, "503 maint")
+	s.WaitRefusal("maint", 10*time.Second)
 	answers := s.Record(10 * time.Millisecond)
 	answers.WaitMore(10)
 	s.Host.Reboot()
 	answers.WaitMore(10)
-	s.waitForAnswer(time.Minute, "503 drain")
+	s.WaitRefusal("drain", time.Minute)
 	answers.WaitMore(10)
 	answers.Stop()
-	s.t.Logf("measured: answers across a reboot while held: %s", answers)
+	s.TB.Logf("measured: answers across a reboot while held: %s", answers)
 	holds := s.Status().Holds
 	if len(holds) != 1 || holds[0].Holder != "upgrade" || holds[0].Reason != "new kernel" {
-		s.t.Errorf("holds after the reboot: %+v, want that of upgrade", holds)
+		s.TB.Errorf("holds after the reboot: %+v, want that of upgrade", holds)
 	}
 	if got := answers.Told(); got != "503 maint, 503 drain" || answers.Count(lab.NoAnswer) == 0 {
-		s.t.Errorf("across the reboot balancers were told %s; want 503 maint, then 503 drain", got)
+		s.TB.Errorf("across the reboot balancers were told %s; want 503 maint, then 503 drain", got)
 	}
 	s.Host.MustRun("pmcheck", "ready", "--hold", "upgrade")
-	s.waitForAnswer(startTime, serving)
+	s.WaitServing(startTime)
 	s.waitForOutput(startTime, "active", "systemctl", "is-active", "puppetserver")
 }
 
@@ -103,10 +103,10 @@ func (s *hostSite) watchdog() {
 	s.Host.MustRun("kill", "-STOP", pid)
 	stopped := time.Now()
 	s.waitForOutput(time.Minute, "watchdog", "sh", "-c", "journalctl -o cat -u pmcheck.service | grep -om1 watchdog")
-	s.waitForAnswer(20*time.Second, serving)
-	s.t.Logf("measured: SIGSTOP to an answer of 200: %v", time.Since(stopped).Round(100*time.Millisecond))
+	s.WaitServing(20 * time.Second)
+	s.TB.Logf("measured: SIGSTOP to an answer of 200: %v", time.Since(stopped).Round(100*time.Millisecond))
 	if now := s.Host.MustRun("systemctl", "show", "-P", "MainPID", "pmcheck.service"); now == pid {
-		s.t.Errorf("the daemon is still process %s", now)
+		s.TB.Errorf("the daemon is still process %s", now)
 	}
 }
 
@@ -117,11 +117,11 @@ func (s *hostSite) stopAndStart() {
 		s.assertPrints("inactive", "systemctl", "is-active", unit)
 	}
 	if _, got, err := s.Ask("/"); err == nil || !strings.Contains(err.Error(), "refused") {
-		s.t.Errorf("a stopped pmcheck answers %q, %v; want connection refused", got, err)
+		s.TB.Errorf("a stopped pmcheck answers %q, %v; want connection refused", got, err)
 	}
 	s.assertPrints("inactive", "systemctl", "is-active", "pmcheck.service")
 	s.Host.MustRun("systemctl", "start", "pmcheck")
-	s.waitForAnswer(10*time.Second, serving)
+	s.WaitServing(10 * time.Second)
 	s.assertPrints("active", "systemctl", "is-active", "pmcheck.socket")
 	s.Host.MustRun("pmcheck", "status")
 }
@@ -133,5 +133,5 @@ func (s *hostSite) removeHeld() {
 	s.Host.MustRun("test", "-e", "/var/lib/pmcheck/holds/operator.json")
 	s.assertPrints("active", "systemctl", "is-active", "puppetserver")
 	s.install(newer)
-	s.waitForAnswer(10*time.Second, "503 maint")
+	s.WaitRefusal("maint", 10*time.Second)
 }

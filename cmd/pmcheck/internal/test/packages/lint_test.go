@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
@@ -33,20 +32,6 @@ func lintRPM(t *testing.T, s *hostSite) {
 	out, err := s.Host.Run("sh", "-c", "rpmlint -c /root/rpmlint.toml /root/lint/*.rpm")
 	if err != nil || !strings.Contains(out, " 0 errors, 0 warnings") {
 		t.Errorf("rpmlint: %v\n%s", err, out)
-	}
-}
-
-// TestSocketUnitsMatchTheDaemon: systemd binds the same port as the daemon does without systemd, and
-// the socket where the commands look for it.
-func TestSocketUnitsMatchTheDaemon(t *testing.T) {
-	for unit, want := range map[string]string{
-		"pmcheck-status": config.Default().Socket,
-		"pmcheck":        strings.TrimPrefix(config.Default().Listen, ":"),
-	} {
-		line := "\nListenStream=" + want + "\n"
-		if !strings.Contains(lab.ReadFile(t, "systemd/"+unit+".socket"), line) {
-			t.Errorf("%s.socket does not have %q", unit, line)
-		}
 	}
 }
 

@@ -50,13 +50,13 @@ func holdsSurvive(t *testing.T, s *hostSite) {
 	s.assertPrints("", "rpm", "--verify", "--nodeps", "pmcheck")
 	s.Host.WriteFile("/etc/pmcheck/pmcheck.yaml", "log:\n  level: debug\n", 0o644)
 	s.Host.MustRun("pmcheck", "drain", "--now")
-	s.waitForAnswer(10*time.Second, "503 drain")
+	s.WaitRefusal("drain", 10*time.Second)
 
-	stop := s.record("503 drain")
+	answers := s.RecordOverlapping(10 * time.Millisecond)
 	s.dnf(newer, "upgrade", "pmcheck")
 	s.dnf(older, "downgrade", "pmcheck")
 	s.dnf(newer, "upgrade", "pmcheck")
-	stop()
+	answers.Stop().AssertOnly("503 drain")
 	s.assertPrints("log:\n  level: debug", "cat", "/etc/pmcheck/pmcheck.yaml")
 	s.assertPrints("pmcheck "+newer, "pmcheck", "version")
 
@@ -68,7 +68,7 @@ func holdsSurvive(t *testing.T, s *hostSite) {
 	s.assertPrints("", "find", "/etc/systemd/system", "-name", "*pmcheck*")
 	s.dnf(newer, "install", "pmcheck")
 	s.Host.MustRun("systemctl", "enable", "--now", "pmcheck.service")
-	s.waitForAnswer(10*time.Second, "503 drain")
+	s.WaitRefusal("drain", 10*time.Second)
 }
 
 // TestSELinuxPolicyCompiles compiles the module for HAProxy with the types and classes of

@@ -90,7 +90,6 @@ func TestMain(m *testing.M) {
 // A hostSite is a host with the packages in /root.
 type hostSite struct {
 	*lab.Site
-	t   *testing.T
 	url string // of the work directory
 }
 
@@ -109,30 +108,28 @@ func boot(t *testing.T, name string) *hostSite {
 		h.Copy(file(t, version, rpm), "/root/"+version+".rpm", 0o644)
 		h.Copy(file(t, version, selinux), "/root/"+version+".selinux.rpm", 0o644)
 	}
-	return &hostSite{Site: lab.NewSite(t, lab.SiteOptions{Host: h}), t: t, url: network.Serve(work)}
+	return &hostSite{lab.NewSite(t, lab.SiteOptions{Host: h}), network.Serve(work)}
 }
 
 // with returns a copy of the site for use in a subtest.
-func (s *hostSite) with(t *testing.T) *hostSite {
-	return &hostSite{Site: s.With(t), t: t, url: s.url}
-}
+func (s *hostSite) with(t *testing.T) *hostSite { return &hostSite{s.With(t), s.url} }
 
 // install installs a version, as an administrator does.
 func (s *hostSite) install(version string) {
-	s.t.Helper()
+	s.TB.Helper()
 	s.Host.MustRun("dpkg", "--install", "--force-confold", "/root/"+version+".deb")
 }
 
 // repository writes the file that configures apt or dnf for the repositories of a version.
 func (s *hostSite) repository(path, version string) {
-	s.t.Helper()
-	s.Host.WriteFile(path, strings.ReplaceAll(lab.ReadFile(s.t, "packaging/repository/"+filepath.Base(path)),
+	s.TB.Helper()
+	s.Host.WriteFile(path, strings.ReplaceAll(lab.ReadFile(s.TB, "packaging/repository/"+filepath.Base(path)),
 		"https://pmcheck.github.io/pmcheck", s.url+"/"+version+"/repository"), 0o644)
 }
 
 // apt installs a version from its signed repository.
 func (s *hostSite) apt(version string) {
-	s.t.Helper()
+	s.TB.Helper()
 	s.Host.MustRun("sh", "-c", "rm -f /etc/apt/sources.list /etc/apt/sources.list.d/*; mkdir -p /etc/apt/keyrings")
 	s.repository("/etc/apt/sources.list.d/pmcheck.sources", version)
 	s.Host.MustRun("curl", "-fsSo", "/etc/apt/keyrings/pmcheck.asc", s.url+"/"+version+"/repository/pmcheck.asc")
@@ -142,48 +139,27 @@ func (s *hostSite) apt(version string) {
 
 // dnf runs dnf with the signed repository of a version.
 func (s *hostSite) dnf(version string, args ...string) {
-	s.t.Helper()
+	s.TB.Helper()
 	s.repository("/etc/yum.repos.d/pmcheck.repo", version)
 	s.Host.MustRun("dnf", append([]string{"-qy", "--refresh", "--releasever=9"}, args...)...)
 }
 
 // assertPrints fails the test unless a command prints exactly want.
 func (s *hostSite) assertPrints(want, program string, args ...string) {
-	s.t.Helper()
+	s.TB.Helper()
 	if out, err := s.Host.Run(program, args...); out != want {
-		s.t.Errorf("%s %s: %q, want %q (%v)", program, strings.Join(args, " "), out, want, err)
+		s.TB.Errorf("%s %s: %q, want %q (%v)", program, strings.Join(args, " "), out, want, err)
 	}
 }
 
 // waitForOutput waits until a command prints exactly want.
 func (s *hostSite) waitForOutput(within time.Duration, want, program string, args ...string) time.Duration {
-	s.t.Helper()
-	return lab.WaitFor(s.t, within, 50*time.Millisecond, func() error {
+	s.TB.Helper()
+	return lab.WaitFor(s.TB, within, 50*time.Millisecond, func() error {
 		out, err := s.Host.Run(program, args...)
 		if out == want {
 			return nil
 		}
 		return fmt.Errorf("%s %s: %q, want %q (%v)", program, strings.Join(args, " "), out, want, err)
 	})
-}
-
-// waitForAnswer waits until balancers get this answer.
-func (s *hostSite) waitForAnswer(within time.Duration, want string) {
-	s.t.Helper()
-	lab.WaitFor(s.t, within, 50*time.Millisecond, func() error {
-		if got := s.Answer(); got != want {
-			return fmt.Errorf("the answer is %q, want %q", got, want)
-		}
-		return nil
-	})
-}
-
-// record sends a hundred requests per second from balancers until stop is called. stop
-// fails the test if any answer was not the wanted one.
-func (s *hostSite) record(want string) (stop func()) {
-	answers := s.RecordOverlapping(10 * time.Millisecond)
-	return func() {
-		s.t.Helper()
-		answers.Stop().AssertOnly(want)
-	}
 }

@@ -7,8 +7,6 @@ import (
 	"time"
 )
 
-const serving = "200 Puppet Server is running."
-
 // TestPmcheckCanBeInstalledBeforePuppet: the daemon gets Puppet's group once that exists.
 func TestPmcheckCanBeInstalledBeforePuppet(t *testing.T) {
 	t.Parallel()
@@ -24,7 +22,7 @@ func TestPmcheckCanBeInstalledBeforePuppet(t *testing.T) {
 		s.assertPrints("active", "systemctl", "is-active", unit)
 	}
 	s.assertPrints("running", "systemctl", "is-system-running")
-	s.waitForAnswer(10*time.Second, "503 unhealthy: refused")
+	s.WaitRefusal("unhealthy: refused", 10*time.Second)
 	s.assertPrints("pmcheck", "id", "-nG", "pmcheck")
 	pid := s.Host.MustRun("systemctl", "show", "-P", "MainPID", "pmcheck.service")
 

@@ -74,12 +74,3 @@ func TestVersionsSortInTheOrderOfTheCommits(t *testing.T) {
 		t.Errorf("a given version and its form for the Forge are\n%s", got)
 	}
 }
-
-// TestChangelogAndModuleNameOneVersion: the module has the version that is being built.
-func TestChangelogAndModuleNameOneVersion(t *testing.T) {
-	heading := regexp.MustCompile(`(?m)^## \[(.*)\]`).FindStringSubmatch(lab.ReadFile(t, "CHANGELOG.md"))
-	module := regexp.MustCompile(`"version": "(.*)"`).FindStringSubmatch(lab.ReadFile(t, "packaging/puppet/metadata.json"))
-	if heading == nil || module == nil || heading[1] != module[1] {
-		t.Errorf("the newest heading of the changelog is %q, the version in metadata.json %q", heading, module)
-	}
-}
