@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"testing"
@@ -36,6 +37,7 @@ func newProber(t *testing.T, m *checktest.Master) *check.Prober {
 		Credentials: &puppetclient.Credentials{Files: m.Files()},
 		Timeout:     5 * time.Second,
 	}}
+	p.Accepts = func(context.Context) (bool, error) { return false, errors.New("not known") }
 	t.Cleanup(p.Close)
 	return p
 }

@@ -34,7 +34,7 @@ type Prober struct {
 	// API that it speaks. For a service that the server does not know, the fault's
 	// reason is ServiceNotFound.
 	Service string
-	// Accepts, if set, reports whether the master's process accepts a new connection before
+	// Accepts reports whether the master's process accepts a new connection before
 	// ctx ends, which is after AcceptTime. It is called if the master has not answered within
 	// a third of Wait. The error says why that is not known.
 	Accepts func(ctx context.Context) (bool, error)
@@ -103,9 +103,6 @@ func (p *Prober) receive(ctx context.Context, wait time.Duration) (r Result, ans
 
 // look finds out whether the master accepts connections, and says so.
 func (p *Prober) look(ctx context.Context) (accepts bool, said string) {
-	if p.Accepts == nil {
-		return false, ""
-	}
 	ctx, cancel := context.WithTimeout(ctx, AcceptTime)
 	defer cancel()
 	switch accepts, err := p.Accepts(ctx); {

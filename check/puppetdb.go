@@ -91,17 +91,11 @@ func checkPuppetDB(ctx context.Context, client *puppetclient.Client) Finding {
 // readPuppetDB returns f for an answer of PuppetDB.
 func (f Finding) readPuppetDB(a puppetclient.Answer) Finding {
 	var s struct {
-		State  string `json:"state"` // starting during maintenance, error without its database
-		Status struct {
-			Queue *int64 `json:"queue_depth"`
-		} `json:"status"`
+		State string `json:"state"` // starting during maintenance, error without its database
 	}
 	err := json.Unmarshal(a.Body, &s)
 	f.Value = text.Printable(s.State, 40)
 	said := fmt.Sprintf("%s: HTTP status %d, state %q", a.URL, a.Status, f.Value)
-	if s.Status.Queue != nil {
-		f.Value += fmt.Sprintf(", queue depth %d", *s.Status.Queue)
-	}
 	switch fails := a.Status >= http.StatusInternalServerError; {
 	case !fails && (a.Status != http.StatusOK || err != nil || s.State == ""):
 		return f.unknown(said)

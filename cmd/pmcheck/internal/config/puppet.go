@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -146,5 +147,144 @@ func (p *puppetHost) directories() {
 		code.Dir, p.places["code.dir"] = filepath.Join(p.layout.codedir, "environments"), at
 	} else {
 		disk.Others[1] = code.Dir
+	}
+}
+
+// written is a setting as puppet.conf has it.
+type written struct {
+	text     string
+	line     int
+	strength int // of the section
+}
+
+// parsePuppetConf reads puppet.conf as Puppet does: line by line, without comments behind values or
+// continued lines. Of two lines with the same setting in a section the first counts, and one without a
+// value counts as absent.
+func parsePuppetConf(data []byte) map[string]written {
+	sections := []string{"main", "", "master", "server"} // those that count for a server, the strongest last
+	set, section := map[string]written{}, ""
+	lines := strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n")
+	for i, text := range lines {
+		text = strings.TrimSpace(text)
+		if head, is := strings.CutPrefix(text, "["); is {
+			section, _, _ = strings.Cut(head, "]")
+			continue
+		}
+		setting, value, _ := strings.Cut(text, "=")
+		setting = strings.TrimSpace(setting)
+		w := written{clean(value), i + 1, slices.Index(sections, section)}
+		if old, again := set[setting]; w.text != "" && w.strength >= 0 && (!again || w.strength > old.strength) {
+			set[setting] = w
+		}
+	}
+	return set
+}
+
+// clean removes what Puppet does not take as part of a value: quotes around it, and the
+// owner and mode of a file, as in "$vardir/ssl { owner = service, mode = 0771 }".
+func clean(text string) string {
+	return strings.Trim(regexp.MustCompile(`\{[^}]*=[^}]*\}`).ReplaceAllString(text, ""), " \t\r\"'")
+}
+
+// resolve returns the value of a setting, with references replaced, and the line of puppet.conf that
+// it is from or depends on; 0 if there is none. It is what "puppet config print --section server" would print, for the
+// few settings that pmcheck needs. The error is a Fault.
+func (p *puppetHost) resolve(setting string) (value string, line int, err error) {
+	defaults := p.layout.pathDefaults()
+	value = "$" + setting
+	problem, last := "", 0 // the line that was expanded last
+	for depth := 0; problem == "" && strings.Contains(value, "$"); depth++ {
+		value = os.Expand(value, func(name string) string {
+			w := p.set[name]
+			line, last = cmp.Or(line, w.line), cmp.Or(w.line, last)
+			text := cmp.Or(w.text, defaults[name])
+			if text == "" && depth > 0 {
+				problem = cmp.Or(problem, "refers to $"+name+", which is not known")
+			}
+			return text
+		})
+		if depth == 10 || len(value) > 4096 { // Puppet's own defaults refer to each other at most four deep
+			problem = cmp.Or(problem, "its references do not end")
+		}
+	}
+	if problem != "" {
+		return "", last, Fault{place{p.file, last}, setting, problem}
+	}
+	return value, line, nil
+}
+
+// A layout is where one packaging of Puppet keeps its files.
+type layout struct {
+	name    string // as an origin
+	confdir string
+	ssldir  string
+	vardir  string
+	codedir string // of the code of the environments; empty if that is not known
+	logdir  string // of Puppet Server
+}
+
+// layouts returns the known layouts, the likeliest first. Debian's Puppet Server and the
+// Ruby master share /etc/puppet. Of the Ruby master only the certificates are looked for.
+func (o Options) layouts() []layout {
+	aio := layout{
+		name:    "AIO layout",
+		confdir: "/etc/puppetlabs/puppet",
+		ssldir:  "/etc/puppetlabs/puppet/ssl",
+		vardir:  "/opt/puppetlabs/server/data/puppetserver",
+		codedir: "/etc/puppetlabs/code",
+		logdir:  "/var/log/puppetlabs/puppetserver",
+	}
+	old := layout{
+		name:    "Puppet 3 layout",
+		confdir: "/etc/puppet",
+		ssldir:  "/var/lib/puppet/ssl",
+		vardir:  "/var/lib/puppet",
+	}
+	if o.exists("/etc/puppet/puppetserver") {
+		old.name, old.vardir = "Debian layout", "/var/lib/puppetserver"
+		old.codedir, old.logdir = "/etc/puppet/code", "/var/log/puppetserver"
+	}
+	// Both fall back to Puppet's own default once the directory is gone.
+	if !o.exists(old.ssldir) && o.exists("/etc/puppet/ssl") {
+		old.ssldir = "/etc/puppet/ssl"
+	}
+	return []layout{aio, old}
+}
+
+// layout returns the layout of this host: the one around conf if that is not
+// empty, else the first that has a puppet.conf or an ssldir.
+func (o Options) layout(conf string) (found layout, ok bool) {
+	all := o.layouts()
+	dir := filepath.Dir(conf)
+	for _, l := range all {
+		if conf == "" && (o.exists(l.conf()) || o.exists(l.ssldir)) || l.confdir == dir {
+			return l, true
+		}
+	}
+	elsewhere := layout{name: "Puppet's default", confdir: dir, ssldir: filepath.Join(dir, "ssl"), vardir: all[0].vardir}
+	return elsewhere, conf != ""
+}
+
+func (l layout) conf() string { return filepath.Join(l.confdir, "puppet.conf") }
+
+// exists reports whether a path exists. If that cannot be found out, the path counts as
+// existing, so that reading it reports the reason.
+func (o Options) exists(path string) bool {
+	_, err := os.Stat(filepath.Join(o.Root, path))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// pathDefaults returns Puppet's own defaults for the paths of a host's files.
+func (l layout) pathDefaults() map[string]string {
+	return map[string]string{
+		"confdir":       l.confdir,
+		"vardir":        l.vardir,
+		"ssldir":        l.ssldir,
+		"certdir":       "$ssldir/certs",
+		"privatekeydir": "$ssldir/private_keys",
+		"hostcert":      "$certdir/$certname.pem",
+		"hostprivkey":   "$privatekeydir/$certname.pem",
+		"localcacert":   "$certdir/ca.pem",
+		"hostcrl":       "$ssldir/crl.pem",
 	}
 }
