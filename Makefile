@@ -19,7 +19,7 @@ PARTS = puppetserver puppet-agent puppetdb postgresql haproxy xinetd curl openss
 MORE = chromium puppet-lint puppet-strings metadata-json-lint ruby-rspec-puppet facterdb ansible-core \
 	puppet-module-puppetlabs-stdlib puppet-module-puppetlabs-concat puppet-module-puppetlabs-haproxy \
 	puppet-module-puppetlabs-postgresql puppet-module-camptocamp-systemd \
-	prometheus jsonnet keepalived gdnsd nftables buildah nginx-light libnginx-mod-stream lintian rpm rpmlint \
+	prometheus jsonnet keepalived gdnsd nftables nginx-light libnginx-mod-stream lintian rpm rpmlint \
 	apt-utils createrepo-c dnf \
 	mandoc shellcheck gnupg secilc icinga2-bin monitoring-plugins-basic mmdebstrap qemu-user-static \
 	$(if $(shell command -v npm),,npm)

@@ -32,10 +32,7 @@ const (
 )
 
 // An agent does one run through a balancer at a time.
-type agent interface {
-	name() string // its certname
-	run(b endpoint) error
-}
+type agent interface{ run(b endpoint) error }
 
 // A standIn does the requests of an agent's run, as Puppet 7 does them, and
 // nothing else: one connection, none of its requests tried twice unless the answer
@@ -45,8 +42,6 @@ type standIn struct {
 	tls      *tls.Config
 	net      *lab.Network
 }
-
-func (a standIn) name() string { return a.certname }
 
 func (a standIn) run(b endpoint) error {
 	client := a.client(b)
@@ -155,19 +150,16 @@ func (a standIn) report() string {
 
 // A puppet is the real agent, on a host of its own.
 type puppet struct {
-	certname string
-	host     *lab.Host
-	options  []string
+	host    *lab.Host
+	options []string
 }
 
 // newPuppet returns an agent that may run beside others on its host.
 func newPuppet(certname string, host *lab.Host) puppet {
 	own := "/var/tmp/" + certname
-	return puppet{certname, host, []string{"--certname=" + certname, "--ssldir=" + sslDir, "--vardir=" + own,
+	return puppet{host, []string{"--certname=" + certname, "--ssldir=" + sslDir, "--vardir=" + own,
 		"--ssl_lockfile=" + own + ".lock"}}
 }
-
-func (a puppet) name() string { return a.certname }
 
 // once does one run with further options, and returns what it prints.
 func (a puppet) once(options ...string) (string, error) {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -56,24 +55,25 @@ func startLoad(t *testing.T) *load {
 
 // start has the agents of a mix begin.
 func (p *pool) start(m mix) *load {
-	var agents []agent
+	l, n := startLoad(p.t), 0
 	for kind, count := range map[string]int{quick: m.quick, slow: m.slow} {
-		if count > 0 {
-			agents = append(append(agents, p.standIns[kind][:count]...), p.puppets[kind]...)
+		if count == 0 {
+			continue
 		}
-	}
-	l := startLoad(p.t)
-	for i, a := range agents {
-		_, real := a.(puppet)
-		pause := time.Second
-		if real {
-			pause = 5 * time.Second // it costs a core for seconds, which masters need more
+		for _, a := range slices.Concat(p.standIns[kind][:count], p.puppets[kind]) {
+			_, real := a.(puppet)
+			pause := time.Second
+			if real {
+				pause = 5 * time.Second // it costs a core for seconds, which masters need more
+			}
+			i := n
+			n++
+			l.repeat(pause, func(r *run) {
+				r.slow, r.real = kind == slow, real
+				r.err = a.run(p.balancers[i%len(p.balancers)].endpoint)
+				i++
+			})
 		}
-		l.repeat(pause, func(r *run) {
-			r.slow, r.real = strings.HasPrefix(a.name(), slow), real
-			r.err = a.run(p.balancers[i%len(p.balancers)].endpoint)
-			i++
-		})
 	}
 	return l
 }
