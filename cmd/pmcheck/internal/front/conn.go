@@ -16,10 +16,6 @@ type conn struct {
 	crowd    *crowd
 	party    party
 	siblings *int // how many connections of the party are open
-	// While a request is handled, net/http waits for the next one with a read
-	// of one byte. That byte belongs to the request that follows.
-	first byte
-	split bool
 }
 
 const suppliedHost = "Host: pmcheck\r\n"
@@ -27,29 +23,20 @@ const suppliedHost = "Host: pmcheck\r\n"
 // Read completes a request that arrives in one piece, as a health check does. A request
 // that arrives in pieces, or behind another one, is not changed.
 func (c *conn) Read(b []byte) (int, error) {
-	if len(b) <= len(suppliedHost)+1 {
-		n, err := c.Conn.Read(b)
-		if c.split = n == 1; c.split {
-			c.first = b[0]
-		}
-		return n, err
+	if len(b) <= len(suppliedHost) { // net/http waits for the next request with a read of one byte
+		return c.Conn.Read(b)
 	}
-	lead := 0
-	if c.split {
-		b[0], lead, c.split = c.first, 1, false
-	}
-	n, err := c.Conn.Read(b[lead : len(b)-len(suppliedHost)])
-	n += lead
+	n, err := c.Conn.Read(b[:len(b)-len(suppliedHost)])
 	if at := missingHost(b[:n]); at > 0 {
 		copy(b[at+len(suppliedHost):], b[at:n])
 		copy(b[at:], suppliedHost)
 		n += len(suppliedHost)
 	}
-	return copy(b, b[lead:n]), err
+	return n, err
 }
 
 // missingHost returns where a Host header belongs in a whole HTTP/1.1 request
-// that has none, and 0 in anything else.
+// that has none, and 0 in anything else. The first byte of the request may be missing.
 func missingHost(request []byte) int {
 	end := bytes.IndexByte(request, '\n') + 1
 	if !bytes.HasSuffix(request[:end], []byte(" HTTP/1.1\r\n")) || !bytes.HasSuffix(request, []byte("\r\n\r\n")) {

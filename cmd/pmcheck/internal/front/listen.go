@@ -26,13 +26,19 @@ func ListenTCP(ctx context.Context, address string) (net.Listener, error) {
 // ListenSocket binds the unix socket at path, which every user of the host may read. It replaces the socket of a
 // daemon that has died, and nothing else.
 func ListenSocket(path string) (net.Listener, error) {
-	if err := vacate(path); err != nil {
-		return nil, err
-	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
-	l, err := net.Listen("unix", path)
+	info, err := os.Lstat(path)
+	if err == nil && info.Mode().Type() == fs.ModeSocket {
+		c, err := net.DialTimeout("unix", path, time.Second)
+		if err == nil {
+			c.Close()
+		} else if errors.Is(err, syscall.ECONNREFUSED) { // nobody listens
+			os.Remove(path)
+		}
+	}
+	l, err := net.Listen("unix", path) // fails if anything is at path
 	if err != nil {
 		return nil, err
 	}
@@ -41,25 +47,4 @@ func ListenSocket(path string) (net.Listener, error) {
 		return nil, err
 	}
 	return l, nil
-}
-
-// vacate removes a socket on which no process listens. It returns an error if anything else is at path.
-func vacate(path string) error {
-	switch info, err := os.Lstat(path); {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	case info.Mode().Type() != fs.ModeSocket:
-		return fmt.Errorf("%s exists and is not a socket: remove it", path)
-	}
-	c, err := net.DialTimeout("unix", path, time.Second)
-	switch {
-	case err == nil:
-		c.Close()
-		return fmt.Errorf("another pmcheck answers on %s", path)
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return os.Remove(path)
-	}
-	return err
 }
