@@ -5,7 +5,6 @@ package systemd
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
 )
@@ -26,16 +25,6 @@ func Stopping() error { return notify(daemon.SdNotifyStopping) }
 
 // Ping tells the service manager's watchdog that the daemon is working.
 func Ping() error { return notify(daemon.SdNotifyWatchdog) }
-
-// Watchdog returns the time within which the service manager expects the next Ping
-// before it restarts the daemon; 0 if the watchdog is off.
-func Watchdog() (time.Duration, error) {
-	within, err := daemon.SdWatchdogEnabled(false)
-	if err != nil {
-		return 0, fmt.Errorf("read WATCHDOG_USEC: %w", err)
-	}
-	return within, nil
-}
 
 // notify sends assignments in one datagram. Without a NOTIFY_SOCKET it does nothing
 // and returns nil.

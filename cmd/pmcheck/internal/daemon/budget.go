@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -26,7 +27,6 @@ type slotKeeper struct {
 	settings *config.Config
 	client   *budget.Client
 	back     drain.Settle
-	known    status.BudgetStatus
 	step     leave.SlotStep // the last one that was taken
 	next     time.Time      // when to ask if the step stays the same
 }
@@ -37,11 +37,10 @@ func (d *Daemon) keepSlot(ctx context.Context) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for k := (&slotKeeper{}); ; {
-		c := d.settings.Load()
-		if k.settings != c {
-			k = newSlotKeeper(c)
+		if c := d.settings.Load(); k.settings != c { // the new one asks at once
+			k = &slotKeeper{settings: c, client: budget.New(*c), back: drain.Settle{After: budget.Settle}}
 		}
-		if c.Budget.Database == "" {
+		if k.settings.Budget.Database == "" {
 			d.budget.Store(nil)
 		} else if d.monitor.State().Judged() {
 			d.keepSlotOnce(ctx, k)
@@ -54,67 +53,50 @@ func (d *Daemon) keepSlot(ctx context.Context) error {
 	}
 }
 
-// newSlotKeeper returns one that asks at once.
-func newSlotKeeper(c *config.Config) *slotKeeper {
-	return &slotKeeper{
-		settings: c,
-		client:   budget.New(*c),
-		back:     drain.Settle{After: budget.Settle},
-		known:    status.BudgetStatus{Pool: c.Budget.Pool, View: budget.View{Slots: []budget.Slot{}}},
-	}
-}
-
-// keepSlotOnce takes the next step, if there is one to take now.
+// keepSlotOnce takes the next step, if there is one to take now, and notes the answer.
 func (d *Daemon) keepSlotOnce(ctx context.Context, k *slotKeeper) {
 	now := time.Now()
 	st := d.status(now)
-	st.Budget = &k.known
+	before := cmp.Or(st.Budget, &status.BudgetStatus{View: budget.View{Slots: []budget.Slot{}}})
 	step, reason := leave.Slot(st, k.back.Observe(leave.SlotBack(st), now))
 	server, _ := st.Service(monitor.Server)
-	news := step != k.step || server.ModeSince.After(k.known.Asked) // a hold may have been set, with a slot, and lifted
+	news := step != k.step || server.ModeSince.After(before.Asked) // a hold may have been set, with a slot, and lifted
 	if !news && now.Before(k.next) {
 		return
 	}
-	before := k.known
-	err := k.take(ctx, step, reason)
+	view, err := k.ask(ctx, step, reason)
 	if ctx.Err() != nil {
 		return
 	}
-	known := k.known
-	d.budget.Store(&known)
-	switch first := before.Asked.IsZero(); {
-	case err != nil && (before.Reachable || first):
-		d.Log.Warn("the database of the budget does not answer as it should", "error", err, "hint", budget.Hint(err))
-	case err == nil && (!before.Reachable || known.Held != before.Held):
+	known, first := *before, before.Asked.IsZero()
+	known.Pool, known.Asked, known.Reachable, known.Error = k.settings.Budget.Pool, time.Now(), err == nil, ""
+	if first || known.Reachable != before.Reachable {
+		known.Since = known.Asked
+	}
+	pause := min(k.settings.Budget.Lapse/6, askEvery)
+	if err != nil {
+		known.Error, pause = err.Error(), askAgain
+		if first || before.Reachable {
+			d.Log.Warn("the database of the budget does not answer as it should", "error", err, "hint", budget.Hint(err))
+		}
+	} else if known.View = view; !before.Reachable || known.Held != before.Held {
 		d.Log.Info("the database of the budget answers", "pool", known.Pool, "held", known.Held, "out", known.Out,
 			"allowed", known.Allowed)
 	}
+	if err == nil && step == leave.SlotReturn && known.Held { // the claim is younger than that
+		pause = budget.Settle
+	}
+	k.step, k.next = step, known.Asked.Add(pause)
+	d.budget.Store(&known)
 }
 
-// take asks the database and notes its answer.
-func (k *slotKeeper) take(ctx context.Context, step leave.SlotStep, reason string) (err error) {
-	var v budget.View
+// ask takes a step in the database.
+func (k *slotKeeper) ask(ctx context.Context, step leave.SlotStep, reason string) (budget.View, error) {
 	switch step {
 	case leave.SlotRenew:
-		v, err = k.client.Renew(ctx, reason)
+		return k.client.Renew(ctx, reason)
 	case leave.SlotReturn:
-		v, err = k.client.Return(ctx)
-	default:
-		v, err = k.client.Look(ctx)
+		return k.client.Return(ctx)
 	}
-	now := time.Now()
-	k.step, k.next = step, now.Add(min(k.settings.Budget.Lapse/6, askEvery))
-	if reachable := err == nil; reachable != k.known.Reachable || k.known.Since.IsZero() {
-		k.known.Reachable, k.known.Since = reachable, now
-	}
-	k.known.Asked, k.known.Error = now, ""
-	if err != nil {
-		k.known.Error, k.next = err.Error(), now.Add(askAgain)
-		return err
-	}
-	k.known.View = v
-	if step == leave.SlotReturn && k.known.Held { // the claim is younger than that
-		k.next = now.Add(budget.Settle)
-	}
-	return nil
+	return k.client.Look(ctx)
 }

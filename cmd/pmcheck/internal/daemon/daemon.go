@@ -99,9 +99,6 @@ func (d *Daemon) apply(c config.Config, file string) {
 
 // Reload applies a new configuration while serving.
 func (d *Daemon) Reload(c config.Config, file string) {
-	if c.Listen != d.listen {
-		d.Log.Warn("a reload does not change listen: restart pmcheck")
-	}
 	d.apply(c, file)
 	d.monitor.Reload(c)
 	d.Log.Info("configuration reloaded", "file", file)

@@ -17,7 +17,6 @@ import (
 func (d *Daemon) Run(ctx context.Context, reload <-chan os.Signal) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return d.Serve(ctx) })
-	group.Go(func() error { return d.feedWatchdog(ctx) })
 	group.Go(func() error {
 		d.waitForVerdict(ctx)
 		if ctx.Err() == nil {
@@ -34,12 +33,13 @@ func (d *Daemon) Run(ctx context.Context, reload <-chan os.Signal) error {
 func (d *Daemon) follow(ctx context.Context, reload <-chan os.Signal) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	said, missing := "", d.from.Missing
+	said, turned, missing := "", d.monitor.State().Published, d.from.Missing
 	for {
 		if now := d.Summary(); now != said {
 			said = now
 			d.notify(systemd.Status(now))
 		}
+		turned = d.feedWatchdog(turned)
 		select {
 		case <-ctx.Done():
 			return
@@ -67,26 +67,14 @@ func (d *Daemon) notify(err error) {
 	}
 }
 
-// feedWatchdog notifies the service manager's watchdog if the monitor's loop has turned, which it does at least every
-// 5 s, until ctx ends. Without a watchdog it does nothing.
-func (d *Daemon) feedWatchdog(ctx context.Context) error {
-	within, err := systemd.Watchdog()
-	if within == 0 || err != nil {
-		return err
+// feedWatchdog notifies the service manager's watchdog if the monitor's loop has turned since it turned last, which it
+// does at least every 5 s, and returns when that was.
+func (d *Daemon) feedWatchdog(turned time.Time) time.Time {
+	last := d.monitor.State().Published
+	if !last.Equal(turned) {
+		d.notify(systemd.Ping())
 	}
-	tick := time.NewTicker(within / 8) // the unit gives it twice the 5 s
-	defer tick.Stop()
-	for last := d.monitor.State().Published; ; { // perhaps not by the loop
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		if turned := d.monitor.State().Published; !turned.Equal(last) {
-			last = turned
-			d.notify(systemd.Ping())
-		}
-	}
+	return last
 }
 
 // UseLittle keeps the daemon from running on more than one CPU at a time, unless

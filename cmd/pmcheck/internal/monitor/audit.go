@@ -11,8 +11,8 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// audit logs what has changed: one line for each change of a verdict, a mode, a hold or a
-// warning. Probes are logged at debug: a line every few seconds hides the one that matters.
+// audit logs what has changed: one line for each change of a verdict, a mode or a hold.
+// Probes are logged at debug: a line every few seconds hides the one that matters.
 type audit struct{ log *slog.Logger }
 
 func (a audit) probe(service string, r check.Result) {
@@ -34,12 +34,6 @@ func (a audit) note(before, after *State) {
 		a.mode(before, after, now.Name)
 	}
 	a.holds(before, after)
-	if before.Published.IsZero() {
-		return
-	}
-	if w := after.Warning(); w != "" && w != before.Warning() {
-		a.log.Warn("not all of pmcheck's own files are in use", "error", w)
-	}
 }
 
 func (a audit) verdict(old, now *Service) {

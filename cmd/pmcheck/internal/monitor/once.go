@@ -25,7 +25,6 @@ func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []
 	var (
 		work sync.WaitGroup
 		mu   sync.Mutex // protects found
-		unit systemd.UnitState
 	)
 	for _, s := range found.scheduled {
 		work.Go(func() {
@@ -35,29 +34,19 @@ func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []
 			found.take(f, time.Now())
 		})
 	}
-	if c.Checks.Severity(check.CheckUnit) != check.Off {
-		work.Go(func() { unit = unitNow(ctx, c.Unit.Names) })
-	}
 	result := prober.Probe(ctx)
 	work.Wait()
 
 	now := time.Now()
-	found.unit(unit, now)
 	found.observe(result, now)
-	list := found.list(now)
-	return check.Fold(new(check.Judge).Observe(result), list), result, list
-}
-
-// unitNow returns the state of the master's unit; the zero state if there is no
-// such unit or no systemd.
-func unitNow(ctx context.Context, names []string) (state systemd.UnitState) {
 	ctx, cancel := context.WithTimeout(ctx, unitTime)
 	defer cancel()
-	systemd.WatchUnit(ctx, names, func(u systemd.UnitState) {
-		if u.Unit != "" && state.Unit == "" {
-			state = u
+	systemd.WatchUnit(ctx, c.Unit.Names, func(u systemd.UnitState) {
+		found.unit(u, now)
+		if u.Unit != "" {
 			cancel()
 		}
 	})
-	return state
+	list := found.list(now)
+	return check.Fold(new(check.Judge).Observe(result), list), result, list
 }

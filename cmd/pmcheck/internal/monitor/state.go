@@ -124,14 +124,3 @@ func (s *State) serves(service *Service, now time.Time) bool {
 
 // Live reports whether the loop is still running.
 func (s *State) Live(now time.Time) bool { return now.Sub(s.Published) < s.MaxAge }
-
-// Warning returns what is wrong with pmcheck's own files, or "" if nothing is.
-func (s *State) Warning() string {
-	switch r := s.Result; {
-	case r.Anonymous != nil:
-		return "the master is asked without a client certificate: " + r.Anonymous.Error()
-	case r.Warning != nil:
-		return r.Warning.Error()
-	}
-	return ""
-}
