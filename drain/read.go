@@ -17,7 +17,7 @@ import (
 
 // Read returns the holds that are in the directories now. It cannot fail: what cannot
 // be read is a hold with the code [Unreadable]. It never waits for a writer.
-func (s *Store) Read() Snapshot { return s.read(func(string, identity) error { return nil }) }
+func (s *Store) Read() Snapshot { return s.read(func(string, os.FileInfo) error { return nil }) }
 
 // read is Read with a check of each directory: an error of recognize is a reason not to
 // trust the directory.
@@ -25,13 +25,13 @@ func (s *Store) Read() Snapshot { return s.read(func(string, identity) error { r
 // It takes no lock, which another process could keep. A writer moves a hold by writing it into one
 // directory and then removing it from the other, so one scan of each could miss both files. The third
 // scan finds a hold that has moved to the first directory meanwhile.
-func (s *Store) read(recognize func(dir string, id identity) error) Snapshot {
+func (s *Store) read(recognize func(dir string, info os.FileInfo) error) Snapshot {
 	taken := s.now()
 	found := make(map[string]Hold) // by path
 	for _, dir := range []string{s.UntilReboot, s.Persistent, s.UntilReboot} {
-		id, holds, err := s.scan(dir)
+		info, holds, err := s.scan(dir)
 		if err == nil {
-			err = recognize(dir, id)
+			err = recognize(dir, info)
 		}
 		if err != nil {
 			found[dir] = s.directoryHold(dir, err)
@@ -65,22 +65,21 @@ func (s *Store) directoryHold(dir string, err error) Hold {
 }
 
 // scan reads the holds in a directory. It can return both holds and an error.
-func (s *Store) scan(dir string) (id identity, holds []Hold, err error) {
+func (s *Store) scan(dir string) (info os.FileInfo, holds []Hold, err error) {
 	if s.scanned != nil {
 		defer s.scanned(dir)
 	}
 	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY, 0)
 	if err != nil {
-		return id, nil, err
+		return nil, nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return id, nil, err
+	if info, err = f.Stat(); err != nil {
+		return nil, nil, err
 	}
 	names, err := f.Readdirnames(-1)
 	if err != nil {
-		return id, nil, err
+		return nil, nil, err
 	}
 	owner := ownerOf(info)
 	for _, name := range names {
@@ -95,7 +94,7 @@ func (s *Store) scan(dir string) (id identity, holds []Hold, err error) {
 	if info.Mode()&0o022 != 0 {
 		err = fmt.Errorf("%s: %w", dir, errWritable)
 	}
-	return identify(f, info), holds, err
+	return info, holds, err
 }
 
 // isHold reports whether an entry with this name is a hold.
@@ -171,17 +170,4 @@ func readRegular(path string) ([]byte, os.FileInfo, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	return data, info, err
-}
-
-// identity distinguishes directories, including those that had the same path one after
-// the other. A file system may give a new directory the inode number of the one just
-// removed, but not its handle.
-type identity struct {
-	device, inode uint64
-	handle        string // empty where the file system or the operating system has none
-}
-
-func identify(f *os.File, info os.FileInfo) identity {
-	stat := info.Sys().(*syscall.Stat_t)
-	return identity{uint64(stat.Dev), stat.Ino, fileHandle(int(f.Fd()))}
 }

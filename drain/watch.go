@@ -2,8 +2,10 @@ package drain
 
 import (
 	"context"
+	"os"
 	"slices"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -22,7 +24,7 @@ type Watcher struct {
 	changes chan struct{}
 	accept  chan struct{} // the next read accepts directories that were replaced
 	every   time.Duration
-	known   map[string]identity // for Run alone
+	known   map[string]*os.File // the directories, open: no other one can get the inode number of one
 }
 
 // Watch reads s and returns a Watcher for it, which follows changes while
@@ -33,7 +35,7 @@ func (s *Store) Watch() *Watcher {
 		changes: make(chan struct{}, 1),
 		accept:  make(chan struct{}, 1),
 		every:   every,
-		known:   make(map[string]identity),
+		known:   make(map[string]*os.File),
 	}
 	w.read(false)
 	return w
@@ -94,14 +96,27 @@ func (w *Watcher) scan(accept bool) {
 }
 
 func (w *Watcher) read(accept bool) {
-	snap := w.store.read(func(dir string, id identity) error {
-		if known, seen := w.known[dir]; seen && known != id && !accept {
+	snap := w.store.read(func(dir string, info os.FileInfo) error { return w.recognize(dir, info, accept) })
+	w.current.Store(&snap)
+}
+
+// recognize returns an error for a directory that is not the one known, unless it accepts that.
+func (w *Watcher) recognize(dir string, info os.FileInfo, accept bool) error {
+	if known := w.known[dir]; known != nil {
+		before, err := known.Stat()
+		switch {
+		case err == nil && os.SameFile(before, info):
+			return nil
+		case !accept:
 			return errReplaced
 		}
-		w.known[dir] = id
-		return nil
-	})
-	w.current.Store(&snap)
+		known.Close()
+	}
+	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY, 0)
+	if err == nil {
+		w.known[dir] = f
+	}
+	return err
 }
 
 // signal sends a value to a channel with room for one, unless there is one already.

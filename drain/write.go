@@ -21,9 +21,9 @@ const keepExpired = 24 * time.Hour
 // directory that UntilReboot names. Other fields are ignored. If By is empty and root calls through
 // sudo, By becomes the user who called sudo. Change returns the hold as it is read back.
 //
-// Change calls next with the hold that it replaces, or with the zero Hold if there is none that is in effect and
-// readable. No other writer can change the hold between that call and the write. An error of next is returned as it
-// is, and nothing is written.
+// Change calls next with the hold that it replaces, which may be unreadable, or with the zero Hold if there is none
+// in effect. No other writer can change the hold between that call and the write. An error of next is returned as it
+// is, and nothing is written. If next returns the zero Hold, the hold is lifted.
 //
 // A hold that replaces one keeps its Since, and moves if it is in the other directory. At any moment at least one
 // of the two exists. When Change returns without an error, the hold is on stable storage. After an [*fs.PathError]
@@ -47,28 +47,15 @@ func (s *Store) Change(holder, service string, next func(old Hold) (Hold, error)
 	if err != nil {
 		return Hold{}, err
 	}
+	if h == (Hold{}) {
+		_, err := remove(old)
+		return Hold{}, err
+	}
 	h.Holder, h.Service, h.Since = holder, service, s.now().UTC().Truncate(time.Second)
 	if current.Mode != "" && current.Since.Before(h.Since) {
 		h.Since = current.Since
 	}
 	return s.replace(old, h)
-}
-
-// Undo removes set, a hold that Change has returned. No other writer can change the hold in
-// between. If the hold in place is not set, because another writer has lifted or replaced
-// it or it has ended, Undo leaves it, and the error wraps [ErrNotFound].
-func (s *Store) Undo(set Hold) error {
-	unlock, err := s.lock()
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	old := s.find(named(fileName(set.Holder, set.Service)))
-	if !slices.Contains(old, set) || !set.InEffect(s.now()) {
-		return fmt.Errorf("%w: that of %s was lifted or replaced, or has ended", ErrNotFound, set.Holder)
-	}
-	_, err = remove([]Hold{set})
-	return err
 }
 
 // Lift removes the hold of holder on service, which may be unreadable, from both
@@ -125,7 +112,7 @@ func (s *Store) find(match func(Hold) bool) (found []Hold) {
 // failed, it is the persistent one.
 func (s *Store) current(old []Hold) (current Hold) {
 	for _, o := range old {
-		if o.Code == "" && o.InEffect(s.now()) {
+		if o.InEffect(s.now()) {
 			current = o // the persistent one comes last
 		}
 	}

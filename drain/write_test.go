@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -157,51 +158,40 @@ func TestChangeSeesTheHoldThatItReplaces(t *testing.T) {
 	wantHolds(t, s, "operator:drain operator@ca:drain")
 }
 
-func TestUndoTakesBackOnlyTheHoldThatWasSet(t *testing.T) {
-	const nothing, another, lifted, later = "", "another writer sets it", "another lifts it", "time passes"
-	for _, tt := range []struct {
-		before string // the reason of a hold that it replaces; empty: there is none
-		until  int    // when the hold that is taken back ends
-		during string // what happens until it is
-		gone   bool
-		want   string // the reason of the hold that is left
-	}{
-		{"", 9, nothing, false, ""},
-		{"before", 9, nothing, false, ""},
-		{"", 9, another, true, "another"},
-		{"before", 9, another, true, "another"},
-		{"before", 9, lifted, true, ""},
-		{"", 1, later, true, ""},
-	} {
-		t.Run(tt.before+","+tt.during, func(t *testing.T) {
-			s, clock := newStore(t)
-			if tt.before != "" {
-				put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain, Reason: tt.before, Until: hours(1),
-					UntilReboot: true})
+// A writer that returns no hold lifts the one that it was shown, and no other.
+func TestChangeLifts(t *testing.T) {
+	for _, replaces := range []bool{false, true} {
+		s, clock := newStore(t)
+		if replaces {
+			put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain, UntilReboot: true})
+		}
+		put(t, s, drain.Hold{Holder: "a", Service: "ca", Mode: drain.Drain})
+		set := put(t, s, drain.Hold{Holder: "a", Mode: drain.Maint, Until: hours(1)})
+		var shown []drain.Hold
+		lift := func(old drain.Hold) (drain.Hold, error) {
+			shown = append(shown, old)
+			return drain.Hold{}, nil
+		}
+		for range 2 {
+			if left, err := s.Change("a", "", lift); err != nil || left != (drain.Hold{}) {
+				t.Errorf("%+v, %v", left, err)
 			}
-			other := put(t, s, drain.Hold{Holder: "a", Service: "ca", Mode: drain.Drain})
-			set := put(t, s, drain.Hold{Holder: "a", Mode: drain.Maint, Reason: "own", Until: hours(tt.until)})
-			switch tt.during {
-			case another:
-				put(t, s, drain.Hold{Holder: "a", Mode: drain.Maint, Reason: "another", Until: hours(tt.until)})
-			case lifted:
-				_, err := s.Lift("a", "")
-				must(t, err)
-			case later:
-				clock.set(hours(1))
-			}
-			if err := s.Undo(set); errors.Is(err, drain.ErrNotFound) != tt.gone || err != nil && !tt.gone {
-				t.Errorf("undone: %v", err)
-			}
-			var left string
-			for _, h := range s.Read().At(clock.now()).Holds() {
-				if h != other {
-					left += h.Reason
-				}
-			}
-			if left != tt.want {
-				t.Errorf("left: %q, want %q", left, tt.want)
-			}
-		})
+		}
+		if !slices.Equal(shown, []drain.Hold{set, {}}) {
+			t.Errorf("shown %v", shown)
+		}
+		wantHolds(t, s, "a@ca:drain")
+		ended := put(t, s, drain.Hold{Holder: "a", Mode: drain.Maint, Until: hours(1)})
+		clock.set(ended.Until)
+		shown = nil
+		if _, err := s.Change("a", "", lift); err != nil || !slices.Equal(shown, []drain.Hold{{}}) {
+			t.Errorf("one that has ended: %v, %v", err, shown)
+		}
+		must(t, os.WriteFile(filepath.Join(s.Persistent, "a.json"), []byte("{"), 0o644))
+		shown = nil
+		if _, err := s.Change("a", "", lift); err != nil || shown[0].Code != drain.Unreadable {
+			t.Errorf("an unreadable one: %v, %v", err, shown)
+		}
+		wantHolds(t, s, "a@ca:drain")
 	}
 }

@@ -18,6 +18,8 @@ type Service struct {
 	MainPID uint32
 	// SubState is running while the service has processes, and none of them stops.
 	SubState string
+	// HostStops is set once the host shuts down or reboots.
+	HostStops bool
 }
 
 // AskService asks systemd about a service, of which name may be an alias. It takes at most 5 s.
@@ -33,6 +35,7 @@ func AskService(ctx context.Context, name string) (s Service, err error) {
 type manager interface {
 	GetAllPropertiesContext(ctx context.Context, unit string) (map[string]any, error)
 	ListJobsContext(ctx context.Context) ([]dbus.JobStatus, error)
+	SystemStateContext(ctx context.Context) (*dbus.Property, error)
 }
 
 // service asks a manager about a service. Jobs have the unit's own name, and not its alias.
@@ -49,19 +52,10 @@ func service(ctx context.Context, m manager, unit string) (s Service, err error)
 			s.Job = job.JobType
 		}
 	}
+	if state, err := m.SystemStateContext(ctx); err == nil {
+		s.HostStops = state.Value.Value() == "stopping"
+	}
 	return s, err
-}
-
-// HostStops reports whether the host is shutting down or rebooting. It takes at most 5 s.
-func HostStops(ctx context.Context) (stops bool, err error) {
-	err = ask(ctx, "whether the host stops", func(ctx context.Context, bus *dbus.Conn) error {
-		state, err := bus.SystemStateContext(ctx)
-		if err == nil {
-			stops = state.Value.Value() == "stopping"
-		}
-		return err
-	})
-	return stops, err
 }
 
 // Start asks systemd to start a unit, and does not wait for that.

@@ -42,7 +42,6 @@ func runGuard(c *cli.Context) error {
 		Holder:    drain.Guard,
 		Limits:    h.settings.Guard,
 		Ask:       systemd.AskService,
-		HostStops: systemd.HostStops,
 	}
 	if verb == "reload" || verb == "reloaded" {
 		g.Holder = drain.Reload

@@ -28,9 +28,7 @@ type Guard struct {
 	Unit   string // of the service
 	Holder string // drain.Guard or drain.Reload
 	Limits config.Guard
-	// Ask and HostStops are those of package systemd.
-	Ask       func(ctx context.Context, service string) (systemd.Service, error)
-	HostStops func(ctx context.Context) (bool, error)
+	Ask    func(ctx context.Context, service string) (systemd.Service, error) // systemd.AskService
 }
 
 // over returns ErrCancelled or ErrDied for a service that was about to stop, if it is not any more: systemctl cancel
@@ -73,10 +71,9 @@ func (g *Guard) Out(ctx context.Context) error {
 // check asks systemd whether the host shuts down, and whether the service still is to stop. It returns
 // ErrCancelled once it is not, and ErrDied if it has lost its process.
 func (g *Guard) check(ctx context.Context) (hostStops bool, err error) {
-	hostStops, _ = g.HostStops(ctx)
 	service, err := g.Ask(ctx, g.Unit)
-	if err != nil || hostStops { // systemd may be restarting
-		return hostStops, nil
+	if err != nil || service.HostStops { // systemd may be restarting
+		return service.HostStops, nil
 	}
 	return false, g.over(service)
 }

@@ -45,11 +45,10 @@ func TestStops(t *testing.T) {
 // guardOf returns the guard of a service whose state changes.
 func guardOf(holder string, state func() (systemd.Service, error)) *leave.Guard {
 	return &leave.Guard{
-		Unit:      "puppetserver",
-		Holder:    holder,
-		Limits:    limits(),
-		Ask:       func(context.Context, string) (systemd.Service, error) { return state() },
-		HostStops: func(context.Context) (bool, error) { return false, nil },
+		Unit:   "puppetserver",
+		Holder: holder,
+		Limits: limits(),
+		Ask:    func(context.Context, string) (systemd.Service, error) { return state() },
 	}
 }
 
@@ -157,8 +156,9 @@ func TestALastServerServesUntilTheHostMustStop(t *testing.T) {
 	ordinary(2).run(t, func(ctx context.Context, p *pool) {
 		otherDies(p)
 		m := p.members[0]
-		g := m.guard(drain.Guard, restarting)
-		g.HostStops = func(context.Context) (bool, error) { return true, nil }
+		g := m.guard(drain.Guard, func() (systemd.Service, error) {
+			return systemd.Service{MainPID: 7, Job: "restart", HostStops: true}, nil
+		})
 		began := time.Now()
 		err := g.Out(ctx)
 		if took := time.Since(began).Round(time.Second); err != nil || took != limits().Shutdown-30*time.Second {

@@ -61,13 +61,6 @@ func (h *hooks) Change(holder, service string, next func(drain.Hold) (drain.Hold
 	return set, errors.Join(err, h.after())
 }
 
-func (h *hooks) Undo(set drain.Hold) error {
-	if err := h.before(); err != nil {
-		return err
-	}
-	return errors.Join(h.Holds.Undo(set), h.after())
-}
-
 func nothing() error { return nil }
 
 // otherDies has the other master die, and the balancers notice.

@@ -310,12 +310,6 @@ func (m *member) Change(holder, service string, next func(drain.Hold) (drain.Hol
 	return h, err
 }
 
-// Undo implements leave.Holds.
-func (m *member) Undo(set drain.Hold) error {
-	defer m.noticed()
-	return m.store.Undo(set)
-}
-
 // Read implements leave.Holds.
 func (m *member) Read() drain.Snapshot { return m.store.Read() }
 

@@ -17,7 +17,6 @@ import (
 // Holds are the holds of this host: a drain.Store.
 type Holds interface {
 	Change(holder, service string, next func(old drain.Hold) (drain.Hold, error)) (drain.Hold, error)
-	Undo(set drain.Hold) error
 	Read() drain.Snapshot
 }
 
@@ -117,9 +116,9 @@ func (w World) Amend(set drain.Hold, change func(*drain.Hold)) (drain.Hold, erro
 // Lift lifts a hold that was set, if it is still there. One that another party has set in its
 // place stays, which is not an error.
 func (w World) Lift(set drain.Hold) error {
-	err := w.Holds.Undo(set)
+	_, err := w.Amend(set, func(h *drain.Hold) { *h = drain.Hold{} })
 	switch {
-	case errors.Is(err, drain.ErrNotFound):
+	case errors.Is(err, errGone):
 		return nil
 	case err == nil && w.Changed != nil:
 		w.Changed("lifted", set)
