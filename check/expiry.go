@@ -156,15 +156,13 @@ func (r Result) Expiries() (list []Expiry) {
 	}
 	certificates := func(of string, some ...*x509.Certificate) {
 		for _, c := range some {
-			add(Expiry{of, c.Subject.CommonName, c.SerialNumber.Text(16), c.NotBefore, c.NotAfter})
+			if c != nil {
+				add(Expiry{of, c.Subject.CommonName, c.SerialNumber.Text(16), c.NotBefore, c.NotAfter})
+			}
 		}
 	}
-	if r.Server != nil {
-		certificates("server", r.Server)
-	}
-	if r.Own != nil {
-		certificates("own", r.Own)
-	}
+	certificates("server", r.Server)
+	certificates("own", r.Own)
 	certificates("ca", r.CAs...)
 	for i, crl := range r.CRLs {
 		add(Expiry{"crl", crl.Issuer.CommonName, strconv.Itoa(i), crl.ThisUpdate, crl.NextUpdate})

@@ -73,18 +73,15 @@ func (j *Judge) Verdict() Verdict { return j.verdict }
 
 // Observe takes the next result into account and returns the verdict.
 func (j *Judge) Observe(r Result) Verdict {
-	if r.Fault == nil {
-		j.answered = r.Asked.Add(r.Took)
-		return j.conclude(r, Healthy, OK, "")
+	next := Verdict{Health: Healthy, Reason: OK, Since: r.Asked.Add(r.Took), Checked: r.Asked}
+	switch {
+	case r.Fault == nil:
+		j.answered = next.Since
+	case r.Saturated && j.verdict.Health.Serves() && r.Asked.Sub(j.answered) < j.StuckAfter:
+		next.Health, next.Reason, next.Detail = Busy, JRubyBusy, r.Fault.Error()
+	default:
+		next.Health, next.Reason, next.Detail = healthOf(r.Fault.Reason), r.Fault.Reason, r.Fault.Error()
 	}
-	if r.Saturated && j.verdict.Health.Serves() && r.Asked.Sub(j.answered) < j.StuckAfter {
-		return j.conclude(r, Busy, JRubyBusy, r.Fault.Error())
-	}
-	return j.conclude(r, healthOf(r.Fault.Reason), r.Fault.Reason, r.Fault.Error())
-}
-
-func (j *Judge) conclude(r Result, h Health, reason Reason, detail string) Verdict {
-	next := Verdict{Health: h, Reason: reason, Detail: detail, Since: r.Asked.Add(r.Took), Checked: r.Asked}
 	if j.MaxAge > 0 {
 		next.Expires = r.Asked.Add(j.MaxAge)
 	}
