@@ -16,17 +16,12 @@ import (
 const standIn = `{name: el, arch: all, platform: linux, version: "9", maintainer: pmcheck, description: el,
 provides: [systemd = 252, shadow-utils, /bin/sh], rpm: {summary: el}}`
 
-// TestRPM: on a Debian host holds survive each step.
+// TestRPM installs, upgrades, downgrades and erases the RPM from its signed repository with the real dnf, on a Debian
+// host. Holds survive each step.
 func TestRPM(t *testing.T) {
 	t.Parallel()
 	lab.Need(t, "dnf", "dnf")
 	s := boot(t, "rpm")
-	holdsSurvive(t, s)
-	lintRPM(t, s)
-}
-
-// holdsSurvive installs, upgrades, downgrades and erases the RPM from its signed repository with the real dnf.
-func holdsSurvive(t *testing.T, s *hostSite) {
 	dir := t.TempDir()
 	lab.Write(t, dir+"/el.yaml", standIn)
 	nfpm := exec.Command("go", "tool", "-modfile=.tools/go.mod", "nfpm", "package", "-f", dir+"/el.yaml", "-p", "rpm",
@@ -42,10 +37,7 @@ func holdsSurvive(t *testing.T, s *hostSite) {
 	s.assertPrints("disabled", "systemctl", "is-enabled", "pmcheck.service")
 	s.assertPrints("inactive", "systemctl", "is-active", "pmcheck.service") // on EL, packages do not start their units
 	s.Host.MustRun("systemctl", "enable", "--now", "pmcheck.service")
-	for _, unit := range []string{"pmcheck.service", "pmcheck.socket", "pmcheck-status.socket",
-		"pmcheck-puppet-group.path"} {
-		s.assertPrints("active", "systemctl", "is-active", unit)
-	}
+	s.assertActive()
 	s.assertPrints("pmcheck puppet", "id", "-nG", "pmcheck")
 	s.assertPrints("", "rpm", "--verify", "--nodeps", "pmcheck")
 	s.Host.WriteFile("/etc/pmcheck/pmcheck.yaml", "log:\n  level: debug\n", 0o644)
@@ -69,6 +61,7 @@ func holdsSurvive(t *testing.T, s *hostSite) {
 	s.dnf(newer, "install", "pmcheck")
 	s.Host.MustRun("systemctl", "enable", "--now", "pmcheck.service")
 	s.WaitRefusal("drain", 10*time.Second)
+	lintRPM(t, s)
 }
 
 // TestSELinuxPolicyCompiles compiles the module for HAProxy with the types and classes of

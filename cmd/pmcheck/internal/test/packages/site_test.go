@@ -87,13 +87,13 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// A hostSite is a host with the packages in /root.
+// A hostSite is a host with the DEBs in /root.
 type hostSite struct {
 	*lab.Site
 	url string // of the work directory
 }
 
-// boot boots a host and copies the packages to it.
+// boot boots a host and copies the DEBs to it.
 func boot(t *testing.T, name string) *hostSite {
 	t.Helper()
 	lab.Real(t)
@@ -105,8 +105,6 @@ func boot(t *testing.T, name string) *hostSite {
 	h.MustRun("systemctl", "daemon-reload")
 	for _, version := range []string{older, newer} {
 		h.Copy(file(t, version, deb), "/root/"+version+".deb", 0o644)
-		h.Copy(file(t, version, rpm), "/root/"+version+".rpm", 0o644)
-		h.Copy(file(t, version, selinux), "/root/"+version+".selinux.rpm", 0o644)
 	}
 	return &hostSite{lab.NewSite(t, lab.SiteOptions{Host: h}), network.Serve(work)}
 }
@@ -149,6 +147,15 @@ func (s *hostSite) assertPrints(want, program string, args ...string) {
 	s.TB.Helper()
 	if out, err := s.Host.Run(program, args...); out != want {
 		s.TB.Errorf("%s %s: %q, want %q (%v)", program, strings.Join(args, " "), out, want, err)
+	}
+}
+
+// assertActive asserts that what the package starts at once runs.
+func (s *hostSite) assertActive() {
+	s.TB.Helper()
+	for _, unit := range []string{"pmcheck.service", "pmcheck.socket", "pmcheck-status.socket",
+		"pmcheck-puppet-group.path"} {
+		s.assertPrints("active", "systemctl", "is-active", unit)
 	}
 }
 

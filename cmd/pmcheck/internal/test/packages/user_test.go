@@ -17,10 +17,7 @@ func TestPmcheckCanBeInstalledBeforePuppet(t *testing.T) {
 		rm -rf /etc/puppet /var/lib/puppet && userdel puppet
 		test -z "$(getent group puppet)"`)
 	s.install(older)
-	s.assertPrints("active", "systemctl", "is-active", "pmcheck.service")
-	for _, unit := range []string{"pmcheck.socket", "pmcheck-status.socket", "pmcheck-puppet-group.path"} {
-		s.assertPrints("active", "systemctl", "is-active", unit)
-	}
+	s.assertActive()
 	s.assertPrints("running", "systemctl", "is-system-running")
 	s.WaitRefusal("unhealthy: refused", 10*time.Second)
 	s.assertPrints("pmcheck", "id", "-nG", "pmcheck")

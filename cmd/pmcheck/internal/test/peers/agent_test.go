@@ -91,8 +91,8 @@ func TestAgentUsesEveryRole(t *testing.T) {
 	})
 	reporter.WaitReady(5 * time.Minute)
 	haproxy := n.StartHAProxy(t, lab.Read(t, example(t, "haproxy/roles.cfg")))
-	for _, server := range []string{"puppet/puppet1", "puppetca/puppet1", "puppetreport/puppet3"} {
-		backend, name, _ := strings.Cut(server, "/")
+	servers := map[string]string{"puppet": "puppet1", "puppetca": "puppet1", "puppetreport": "puppet3"}
+	for backend, name := range servers {
 		haproxy.WaitStatus(backend, name, "UP", time.Minute)
 	}
 	h := reporter.Host
@@ -108,10 +108,9 @@ func TestAgentUsesEveryRole(t *testing.T) {
 	if got := reports(compiler.Host); got != "" {
 		t.Errorf("the master for catalogs has the report %s", got)
 	}
-	for _, server := range []string{"puppet/puppet1", "puppetca/puppet1", "puppetreport/puppet3"} {
-		backend, name, _ := strings.Cut(server, "/")
+	for backend, name := range servers {
 		if haproxy.Stat(backend, name).SessionsTotal == 0 {
-			t.Errorf("HAProxy sent no connection to %s", server)
+			t.Errorf("HAProxy sent no connection to %s/%s", backend, name)
 		}
 	}
 }

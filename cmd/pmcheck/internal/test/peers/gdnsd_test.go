@@ -40,21 +40,22 @@ func startGdnsd(t *testing.T, n *lab.Network) resolver {
 			return n.DialContext(ctx, network, names+":53")
 		},
 	}, n, dir}
-	r.writeZone("", "")
+	r.writeZone("")
 	lab.StartProgram(t, n.Command(program, "-c", dir, "start"))
 	return r
 }
 
-// writeZone writes the zone of the example with one change.
-func (r resolver) writeZone(old, new string) {
+// writeZone writes the zone of the example without a record.
+func (r resolver) writeZone(record string) {
 	r.t.Helper()
 	zone := lab.Read(r.t, example(r.t, "gdnsd/zones/example.com"))
-	lab.Write(r.t, filepath.Join(r.dir, "zones/example.com"), strings.Replace(zone, old, new, 1))
+	lab.Write(r.t, filepath.Join(r.dir, "zones/example.com"), strings.Replace(zone, record, "", 1))
 }
 
-// reload has gdnsd read the zone again, once it answers on its control socket.
-func (r resolver) reload() {
+// reload has gdnsd read the zone without a record, once it answers on its control socket.
+func (r resolver) reload(record string) {
 	r.t.Helper()
+	r.writeZone(record)
 	program := lab.Need(r.t, "gdnsdctl", "gdnsd")
 	waitFor(r.t, func() error { return r.net.Command(program, "-c", r.dir, "reload-zones").Run() })
 }
@@ -122,8 +123,7 @@ func TestHAProxyLearnsItsServersFromSRVRecords(t *testing.T) {
 	lab.StartDemo(t, n, first)
 	lab.StartDemo(t, n, second)
 	dns := startGdnsd(t, n)
-	dns.writeZone(record, "")
-	dns.reload()
+	dns.reload(record)
 	haproxy := n.StartHAProxy(t, lab.Read(t, example(t, "haproxy/srv.cfg")))
 	used := func(want int) {
 		t.Helper()
@@ -146,10 +146,8 @@ func TestHAProxyLearnsItsServersFromSRVRecords(t *testing.T) {
 	if state := haproxy.Admin("show servers state"); !regexp.MustCompile(weight).MatchString(state) {
 		t.Errorf("no server has the weight of its record:\n%s", state)
 	}
-	dns.writeZone("", "")
-	dns.reload()
+	dns.reload("")
 	used(2)
-	dns.writeZone(record, "")
-	dns.reload()
+	dns.reload(record)
 	used(1)
 }
