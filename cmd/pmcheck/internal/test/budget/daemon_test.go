@@ -75,12 +75,9 @@ func (m *master) assertRun(status int, text string, args ...string) {
 	m.TB.Helper()
 	cmd := m.Command(args...)
 	out, err := cmd.CombinedOutput()
-	if cmd.ProcessState == nil {
-		m.TB.Fatal(err)
-	}
 	if got := cmd.ProcessState.ExitCode(); got != status || !strings.Contains(string(out), text) {
-		m.TB.Fatalf("%s: pmcheck %s: exit status %d, want %d and %q:\n%s",
-			m.name, strings.Join(args, " "), got, status, text, out)
+		m.TB.Fatalf("%s: pmcheck %s: exit status %d (%v), want %d and %q:\n%s",
+			m.name, strings.Join(args, " "), got, err, status, text, out)
 	}
 }
 

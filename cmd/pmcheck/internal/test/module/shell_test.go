@@ -3,7 +3,6 @@
 package module_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -74,27 +73,12 @@ func (sh *shell) assertMode(mode drain.Mode, holders ...string) {
 	}
 }
 
-// exitStatus returns the exit status in an error that exec.Cmd.Run has returned. It fails the
-// test if the program could not be run.
-func exitStatus(t *testing.T, err error) int {
-	t.Helper()
-	var exit *exec.ExitError
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, &exit):
-		return exit.ExitCode()
-	}
-	t.Fatal(err)
-	return -1
-}
-
 // exits runs a command, which must exit with one of the wanted statuses.
 func exits(t *testing.T, cmd *exec.Cmd, want ...int) (output string) {
 	t.Helper()
 	out, err := cmd.CombinedOutput()
-	if got := exitStatus(t, err); !slices.Contains(want, got) {
-		t.Fatalf("%v: the exit status is %d, want one of %v\n%s", cmd.Args, got, want, out)
+	if got := cmd.ProcessState.ExitCode(); !slices.Contains(want, got) {
+		t.Fatalf("%v: the exit status is %d (%v), want one of %v\n%s", cmd.Args, got, err, want, out)
 	}
 	return string(out)
 }

@@ -46,8 +46,7 @@ func (sh *shell) task(name string, parameters like) taskResult {
 	if jsonErr := json.Unmarshal(out, &result); jsonErr != nil {
 		sh.t.Fatalf("%s %v (%v) does not write a JSON object: %v\n%s", name, parameters, err, jsonErr, out)
 	}
-	status := exitStatus(sh.t, err)
-	switch {
+	switch status := cmd.ProcessState.ExitCode(); {
 	case result.Error == nil && status != 0:
 		sh.t.Errorf("%s: the exit status is %d without an _error", name, status)
 	case result.Error != nil && (status == 0 || status != result.Error.Details.ExitCode ||

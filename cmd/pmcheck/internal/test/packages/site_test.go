@@ -56,7 +56,7 @@ const (
 )
 
 // file returns the path of the package of a version that a pattern describes.
-func file(t *testing.T, version, pattern string) string {
+func file(t testing.TB, version, pattern string) string {
 	t.Helper()
 	lab.Real(t)
 	for program, from := range map[string]string{"rpm": "rpm", "gpg": "gnupg", "apt-ftparchive": "apt-utils",
@@ -87,25 +87,22 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// A hostSite is a host with the DEBs in /root.
+// A hostSite is a host that reaches the repositories of both versions.
 type hostSite struct {
 	*lab.Site
 	url string // of the work directory
 }
 
-// boot boots a host and copies the DEBs to it.
+// boot boots a host.
 func boot(t *testing.T, name string) *hostSite {
 	t.Helper()
-	lab.Real(t)
+	file(t, older, deb) // builds both
 	network := lab.StartNetwork(t)
 	h := network.Boot(name)
 	// Debian's unit sometimes runs kill -0 before the process has changed to user puppet:
 	// "kill: Operation not permitted".
 	h.WriteFile("/etc/systemd/system/puppetserver.service.d/type.conf", "[Service]\nType=exec\n", 0o644)
 	h.MustRun("systemctl", "daemon-reload")
-	for _, version := range []string{older, newer} {
-		h.Copy(file(t, version, deb), "/root/"+version+".deb", 0o644)
-	}
 	return &hostSite{lab.NewSite(t, lab.SiteOptions{Host: h}), network.Serve(work)}
 }
 
@@ -115,7 +112,7 @@ func (s *hostSite) with(t *testing.T) *hostSite { return &hostSite{s.With(t), s.
 // install installs a version, as an administrator does.
 func (s *hostSite) install(version string) {
 	s.TB.Helper()
-	s.Host.MustRun("dpkg", "--install", "--force-confold", "/root/"+version+".deb")
+	s.Install(file(s.TB, version, deb))
 }
 
 // repository writes the file that configures apt or dnf for the repositories of a version.

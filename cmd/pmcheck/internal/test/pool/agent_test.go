@@ -47,6 +47,8 @@ func (a standIn) run(b endpoint) error {
 	client := a.client(b)
 	defer client.CloseIdleConnections()
 	const environment = "environment=production"
+	// A catalog takes less or more time to be applied than a connection is kept.
+	apply := []time.Duration{200 * time.Millisecond, 2 * time.Second, reuse - 200*time.Millisecond, reuse + time.Second}
 	list := "?recurse=true&links=follow&checksum_type=sha256&source_permissions=ignore&" + environment
 	for _, step := range []struct {
 		method, path, kind, body string
@@ -58,7 +60,7 @@ func (a standIn) run(b endpoint) error {
 		{method: "POST", path: "catalog/" + a.certname + "?" + environment,
 			kind: "application/x-www-form-urlencoded", body: a.facts(), before: 500 * time.Millisecond},
 		{method: "PUT", path: "report/" + a.certname + "?" + environment,
-			kind: "application/json", body: a.report(), before: applyTime()},
+			kind: "application/json", body: a.report(), before: apply[rand.N(len(apply))]},
 	} {
 		time.Sleep(step.before)
 		if err := a.request(client, step.method, step.path, step.kind, step.body); err != nil {
@@ -120,13 +122,6 @@ func (a standIn) request(client *http.Client, method, path, kind, body string) e
 		}
 	}
 	return fmt.Errorf("Retry-After, %d times", retries)
-}
-
-// applyTime is how long a catalog takes to be applied: on either side of what a
-// connection is kept for.
-func applyTime() time.Duration {
-	times := []time.Duration{200 * time.Millisecond, 2 * time.Second, reuse - 200*time.Millisecond, reuse + time.Second}
-	return times[rand.N(len(times))]
 }
 
 func (a standIn) facts() string {

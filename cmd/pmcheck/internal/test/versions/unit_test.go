@@ -8,20 +8,16 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// reloads is a service as OpenVox Server 9 is one: it says itself when it has been reloaded. It takes its time
-// for everything, and is not Puppet Server: the probe is refused, and the unit explains why.
+// reloads is a service as OpenVox Server 9 is one: it says itself when it has been reloaded. It takes its time,
+// and is not Puppet Server: the probe is refused, and the unit explains why.
 const (
 	reloads = `[Service]
 Type=notify-reload
 NotifyAccess=all
-Restart=on-failure
-RestartSec=3
-KillMode=mixed
 ExecStart=/usr/local/bin/reloads
 `
 	reloadsScript = `#!/bin/bash
 trap 'systemd-notify --reloading; sleep 3; systemd-notify --ready' HUP
-trap 'sleep 3; exit 0' TERM
 sleep 3
 systemd-notify --ready
 while :; do
@@ -42,18 +38,15 @@ func TestServiceThatSaysWhenItHasReloaded(t *testing.T) {
 	host.MustRun("systemctl", "daemon-reload")
 	site.Install(lab.DEB(t, ""))
 	for _, step := range []struct {
-		args []string // of systemctl
+		verb string   // of systemctl
 		says []string // by and by
 	}{
-		{[]string{"start"}, []string{"warming: unit-starting", "unhealthy: refused"}},
-		{[]string{"reload"}, []string{"warming: unit-reloading", "unhealthy: refused"}},
-		{[]string{"restart"}, []string{"unhealthy: unit-stopping", "warming: unit-starting", "unhealthy: refused"}},
-		{[]string{"kill", "-s", "KILL"}, []string{"warming: unit-crashed", "unhealthy: refused"}},
-		{[]string{"stop"}, []string{"unhealthy: unit-stopping", "unhealthy: unit-stopped"}},
+		{"start", []string{"warming: unit-starting", "unhealthy: refused"}},
+		{"reload", []string{"warming: unit-reloading", "unhealthy: refused"}},
 	} {
-		host.MustRun("systemctl", append(step.args, "--no-block", "reloads")...)
+		host.MustRun("systemctl", step.verb, "--no-block", "reloads")
 		for _, says := range step.says {
-			t.Logf("measured: systemctl %s, %s: %v", step.args[0], says, site.WaitRefusal(says, slow))
+			t.Logf("measured: systemctl %s, %s: %v", step.verb, says, site.WaitRefusal(says, slow))
 		}
 	}
 }
