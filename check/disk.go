@@ -64,15 +64,20 @@ type diskCheck struct {
 // the result if there are no paths; neither changes the verdict. Of several paths on
 // one file system the first decides, and Paths come first.
 func (d *diskCheck) check(ctx context.Context) Finding {
-	found := newFinding(CheckDisk)
+	found, paths := newFinding(CheckDisk), slices.Concat(d.Paths, d.Others)
+	volumes, errs := make([]volume, len(paths)), make([]error, len(paths))
+	var all sync.WaitGroup
+	for i, path := range paths { // one that hangs does not delay the others
+		all.Go(func() { volumes[i], errs[i] = aside(ctx, &d.calls, path, statVolume) })
+	}
+	all.Wait()
 	var values, unknown []string
 	seen := map[uint64]bool{}
-	for i, v := range d.look(ctx, slices.Concat(d.Paths, d.Others)) {
-		if v.err != nil {
-			unknown = append(unknown, v.err.Error())
-			continue
+	for i, v := range volumes {
+		if errs[i] != nil {
+			unknown = append(unknown, errs[i].Error())
 		}
-		if seen[v.device] {
+		if errs[i] != nil || seen[v.device] {
 			continue
 		}
 		seen[v.device] = true
@@ -82,28 +87,13 @@ func (d *diskCheck) check(ctx context.Context) Finding {
 			found.State, found.Health, found.Reason, found.Detail = f.State, f.Health, f.Reason, f.Detail
 		}
 	}
-	if len(d.Paths)+len(d.Others) == 0 {
+	if len(paths) == 0 {
 		unknown = []string{"there is nothing to look at: neither disk.paths nor Puppet names a directory"}
 	}
 	found.Value = strings.Join(values, ", ")
 	if len(unknown) > 0 && found.State == StateOK {
 		return found.unknown(strings.Join(unknown, "; "))
 	}
-	return found
-}
-
-// look looks at all paths concurrently: one that hangs does not delay the others.
-func (d *diskCheck) look(ctx context.Context, paths []string) []volume {
-	found := make([]volume, len(paths))
-	var all sync.WaitGroup
-	for i, path := range paths {
-		all.Go(func() {
-			v, err := aside(ctx, &d.calls, path, statVolume)
-			v.path, v.err = path, err
-			found[i] = v
-		})
-	}
-	all.Wait()
 	return found
 }
 
@@ -145,7 +135,6 @@ type volume struct {
 	size, free         uint64 // bytes
 	inodes, freeInodes uint64 // zero where the file system has no such limit
 	readOnly           bool   // the file system itself, not just the view of this process
-	err                error  // why nothing else is known
 }
 
 const (
@@ -181,5 +170,5 @@ func percent(part, whole uint64) int {
 	if whole == 0 {
 		return 100
 	}
-	return int(float64(part) / float64(whole) * 100)
+	return int(part * 100 / whole)
 }

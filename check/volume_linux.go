@@ -21,6 +21,7 @@ func statVolume(path string) (volume, error) {
 	}
 	mounts, _ := procfs.GetMounts()
 	return volume{
+		path:   path,
 		device: uint64(file.Dev),
 		size:   space.Blocks * uint64(space.Frsize), free: space.Bavail * uint64(space.Frsize),
 		inodes: space.Files, freeInodes: space.Ffree,

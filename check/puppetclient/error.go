@@ -104,11 +104,9 @@ func networkError(err error, address string) *Error {
 		return failed(Timeout, "no answer from %s in time", address)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return failed(Refused, "connection to %s refused", address)
-	case errors.As(err, &record):
-		return failed(TLSFailed, "%s does not speak TLS: %w", address, err)
 	case errors.As(err, &op) && op.Op == "dial":
 		return &Error{Unreachable, err}
-	case errors.As(err, &op) && op.Op == "local error":
+	case errors.As(err, &record), errors.As(err, &op) && op.Op == "local error":
 		return failed(TLSFailed, "TLS with %s: %w", address, err)
 	}
 	ends := []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE}

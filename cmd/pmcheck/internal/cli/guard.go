@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -27,8 +26,10 @@ func guardCommand() *cli.Command {
 
 func runGuard(c *cli.Context) error {
 	verb, name := c.Args().Get(0), c.Args().Get(1)
-	if c.NArg() != 2 || strings.HasPrefix(name, "-") ||
-		!slices.Contains([]string{"stop", "start", "reload", "reloaded"}, verb) {
+	holder := map[string]string{
+		"stop": drain.Guard, "start": drain.Guard, "reload": drain.Reload, "reloaded": drain.Reload,
+	}[verb]
+	if c.NArg() != 2 || holder == "" || strings.HasPrefix(name, "-") {
 		return usageError("guard takes stop, start, reload or reloaded, and a unit")
 	}
 	h := hostOf(c)
@@ -37,14 +38,11 @@ func runGuard(c *cli.Context) error {
 		_ = systemd.Status(line) // of the guard's unit
 	}
 	g := &leave.Guard{
-		World:     h.World,
-		Unit:      name,
-		Holder:    drain.Guard,
-		Limits:    h.settings.Guard,
-		Ask:       systemd.AskService,
-	}
-	if verb == "reload" || verb == "reloaded" {
-		g.Holder = drain.Reload
+		World:  h.World,
+		Unit:   name,
+		Holder: holder,
+		Limits: h.settings.Guard,
+		Ask:    systemd.AskService,
 	}
 	var err error
 	if verb == "stop" || verb == "reload" {
