@@ -36,7 +36,6 @@ type gatedHost struct {
 	t       *testing.T
 	clients *lab.Network
 	dir     string
-	gate    *exec.Cmd
 }
 
 // newGatedHost returns a host whose gate has not been started.
@@ -117,7 +116,6 @@ func (h *gatedHost) start() {
 	if err := cmd.Start(); err != nil {
 		h.t.Fatal(err)
 	}
-	h.gate = cmd
 	h.t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	began := time.Now()
 	lab.WaitFor(h.t, 20*time.Second, 10*time.Millisecond, func() error {
