@@ -27,10 +27,6 @@ func newSnapshot(taken time.Time, holds []Hold) Snapshot {
 	return Snapshot{taken: taken, holds: slices.Compact(holds)}
 }
 
-// Taken returns when the snapshot was read, by the store's clock. A caller
-// that must notice a hanging read compares it with the time.
-func (s Snapshot) Taken() time.Time { return s.taken }
-
 // Holds returns all holds, strictest first and then by holder and service,
 // including those that have expired but are still on disk. The caller may change the
 // slice.

@@ -15,6 +15,9 @@ import (
 // clock that is set, or the end of a hold, and may have no watches left.
 const every = time.Second
 
+// maxAge is how long a reading counts: the directory may be on a file server that hangs.
+const maxAge = 15 * time.Second
+
 // Watcher follows a [Store]. It notices what the kernel reports within milliseconds, and all else
 // within a second. Unlike Read, it recognizes directories: one that was replaced is a hold
 // of the holder [Directory] until [Watcher.Accept]. Its methods are safe for concurrent use.
@@ -42,8 +45,20 @@ func (s *Store) Watch() *Watcher {
 }
 
 // Current returns the latest snapshot. It never blocks. The snapshot may contain holds
-// that have ended; its methods At and Mode leave these out.
-func (w *Watcher) Current() Snapshot { return *w.current.Load() }
+// that have ended; its methods At and Mode leave these out. If the directories were not read for 15 s, that is the only
+// hold: maint, [Unreadable].
+func (w *Watcher) Current() Snapshot {
+	s := *w.current.Load()
+	if w.store.now().Sub(s.taken) >= maxAge {
+		s.holds = []Hold{{
+			Holder: Directory,
+			Mode:   Maint,
+			Code:   Unreadable,
+			Error:  "the holds could not be read since " + s.taken.Format(time.RFC3339),
+		}}
+	}
+	return s
+}
 
 // Changes returns a channel that receives a value after holds were added, removed or
 // changed, or ended. Several changes in a row may result in

@@ -24,7 +24,7 @@ type Rule struct {
 	now     time.Time
 }
 
-// Holds are the holds of a master: a monitor.State.
+// Holds are the holds of a master: a [drain.Snapshot].
 type Holds interface {
 	Mode(service string, now time.Time) (drain.Mode, []drain.Hold)
 	Leaving(service string, now time.Time) drain.Leaving

@@ -164,7 +164,7 @@ func (d *Daemon) Summary() string {
 	s := d.monitor.State()
 	server, _ := s.Service(monitor.Server)
 	now := time.Now()
-	mode, _ := s.Mode(monitor.Server, now)
+	mode, _ := s.Holds.Mode(monitor.Server, now)
 	v := server.Verdict.At(now)
 	return fmt.Sprintf("%s, %s: %s; answering on %s", mode, v.Health, v.Reason, d.Address())
 }

@@ -61,7 +61,7 @@ func (h *handler) check(w http.ResponseWriter, r *http.Request, name string) {
 		return
 	}
 	now := time.Now()
-	mode, _ := s.Mode(name, now)
+	mode, _ := s.Holds.Mode(name, now)
 	decide := func(spare bool) answer.Answer {
 		return answer.Decide(mode, service.Verdict.At(now), codes, spare)
 	}
@@ -80,7 +80,7 @@ func (h *handler) check(w http.ResponseWriter, r *http.Request, name string) {
 			Codes:   codes.Filled(),
 			View:    view(r),
 			Listed:  len(h.settings.Load().Balancers) > 0, // then only listed sources are believed
-		}, balancer.NewRule(s, name, h.settings.Load().MaxOut, now), decide)
+		}, balancer.NewRule(s.Holds, name, h.settings.Load().MaxOut, now), decide)
 	}
 	time.Sleep(delay)
 	_, since := s.Serving(service, now)

@@ -19,10 +19,10 @@ import (
 // Status returns the status of the daemon at the time now, with the obstacles of each
 // service.
 func (d *Daemon) Status(now time.Time) status.Status {
-	s, state, maxOut := d.status(now), d.monitor.State(), d.settings.Load().MaxOut
+	s, holds, maxOut := d.status(now), d.monitor.State().Holds, d.settings.Load().MaxOut
 	for i := range s.Services {
 		v := &s.Services[i]
-		v.Keeps = balancer.NewRule(state, v.Name, maxOut, now).Keeps(s.Balancers, s.Budget != nil)
+		v.Keeps = balancer.NewRule(holds, v.Name, maxOut, now).Keeps(s.Balancers, s.Budget != nil)
 		var connections []tcp.Connection
 		var unknown error
 		if v.Name == monitor.Server && v.Mode != drain.Ready {

@@ -9,18 +9,11 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// holdsTime is how old the holds may be, which are read at least every 5 s. What was read before
-// that no longer counts: the directory may be on a file server that hangs.
-const holdsTime = 15 * time.Second
-
 // Decide returns whether new connections are refused, and why: they are while a hold that could be read asks for
 // drain or maint of the master itself, and no balancer sends agents to it any more. Decide calls sends only in that
 // case; it returns the balancers that do send, as far as that is known, in a sentence. Any doubt about the holds
 // leaves the gate open: agents that reach a held master are better off than agents that reach none.
 func Decide(holds drain.Snapshot, sends func() string, now time.Time) (closed bool, reason string) {
-	if now.Sub(holds.Taken()) > holdsTime {
-		return false, "the directories of holds do not answer"
-	}
 	var by []string
 	mode, unreadable := drain.Ready, ""
 	for _, h := range holds.At(now).Holds() {

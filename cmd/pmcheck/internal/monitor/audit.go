@@ -5,13 +5,12 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"strings"
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// audit logs what has changed: one line for each change of a verdict, a mode or a hold.
+// audit logs what has changed: one line for each change of a verdict or a hold.
 // Probes are logged at debug: a line every few seconds hides the one that matters.
 type audit struct{ log *slog.Logger }
 
@@ -31,7 +30,6 @@ func (a audit) note(before, after *State) {
 			old = &Service{Name: now.Name}
 		}
 		a.verdict(old, now)
-		a.mode(before, after, now.Name)
 	}
 	a.holds(before, after)
 }
@@ -51,22 +49,6 @@ func (a audit) verdict(old, now *Service) {
 		args = append(args, "detail", v.Detail, "hint", check.Hint(v.Reason))
 	}
 	a.log.Log(context.Background(), level, "verdict changed", args...)
-}
-
-func (a audit) mode(before, after *State, name string) {
-	was := drain.Ready
-	if !before.Published.IsZero() {
-		was, _ = before.Mode(name, before.Published)
-	}
-	is, because := after.Mode(name, after.Published)
-	if is == was {
-		return
-	}
-	var holders []string
-	for _, h := range because {
-		holders = append(holders, h.Holder)
-	}
-	a.log.Info("mode changed", "service", name, "before", was, "mode", is, "hold", strings.Join(holders, ", "))
 }
 
 // holds logs the beginning and the end of each hold, and each change that is worth a line. A new end

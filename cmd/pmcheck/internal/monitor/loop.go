@@ -16,6 +16,9 @@ import (
 // hurried is the interval of the probes while the master is not healthy, or is held.
 const hurried = time.Second
 
+// turnTime is the longest time from one state to the next: the holds end, and may not be read any more.
+const turnTime = 5 * time.Second
+
 // subject is one service that is probed: the master itself, or a service beside it. Only
 // the loop changes it.
 type subject struct {
@@ -152,14 +155,14 @@ func (m *Monitor) loop(ctx context.Context) {
 			m.start(ctx)
 		}
 		m.publish()
-		due.Reset(min(time.Until(m.began.Add(m.pause())), holdsMaxAge/3))
+		due.Reset(min(time.Until(m.began.Add(m.pause())), turnTime))
 	}
 }
 
 // pause returns the time from the beginning of the last probes to that of the next.
 func (m *Monitor) pause() time.Duration {
 	s := m.State()
-	mode, _ := s.Mode(Server, s.Published)
+	mode, _ := s.Holds.Mode(Server, s.Published)
 	if s.Services[0].Verdict.Health == check.Healthy && mode == drain.Ready {
 		return m.config.Probe.Interval
 	}

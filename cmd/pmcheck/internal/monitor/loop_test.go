@@ -32,7 +32,7 @@ func TestLoopPublishesBeforeHoldsAreTooOld(t *testing.T) {
 		defer cancel()
 		var last time.Time
 		published := func(s *State) {
-			if gap := s.Published.Sub(last); !last.IsZero() && gap > holdsMaxAge/2 {
+			if gap := s.Published.Sub(last); !last.IsZero() && gap > 3*turnTime/2 {
 				t.Errorf("published after %s", gap)
 			}
 			last = s.Published
@@ -42,7 +42,7 @@ func TestLoopPublishesBeforeHoldsAreTooOld(t *testing.T) {
 		go m.loop(ctx)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if age := time.Since(m.State().Published); age > holdsMaxAge/2 {
+		if age := time.Since(m.State().Published); age > 3*turnTime/2 {
 			t.Errorf("the state is %s old", age)
 		}
 	})

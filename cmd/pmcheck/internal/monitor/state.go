@@ -14,10 +14,10 @@ const Server = "server"
 // State is everything the monitor knows at one moment. It must not be changed:
 // every reader shares it.
 type State struct {
-	Published time.Time     // when the loop published it
-	MaxAge    time.Duration // how long after Published the loop counts as running
-	Services  []Service     // the first is the master
-	Holds     drain.Snapshot
+	Published time.Time        // when the loop published it
+	MaxAge    time.Duration    // how long after Published the loop counts as running
+	Services  []Service        // the first is the master
+	Holds     drain.Snapshot   // to be asked at the time of an answer, so that a hold ends on time
 	Findings  []check.Finding  // of the checks other than the probe
 	Result    check.Result     // of the last probe of the master
 	Own       []netip.AddrPort // the daemon's ends of its connections to the master
@@ -54,8 +54,8 @@ func (s *State) conclude(before *State) {
 		} else {
 			now.Verdict.Since = s.Published
 		}
-		is, _ := s.Mode(now.Name, s.Published)
-		if was, _ := before.Mode(now.Name, before.Published); is == was {
+		is, _ := s.Holds.Mode(now.Name, s.Published)
+		if was, _ := before.Holds.Mode(now.Name, before.Published); is == was {
 			now.ModeSince = old.ModeSince
 		}
 		if s.serves(now, s.Published) == before.serves(old, before.Published) {
@@ -77,32 +77,6 @@ func (s *State) Service(name string) (*Service, bool) {
 // Judged reports whether there is a verdict on the master that balancers may get.
 func (s *State) Judged() bool { return len(s.Services) > 0 && s.Services[0].Probes > 0 }
 
-// holdsMaxAge is how long a reading of the holds is valid. They are read at least
-// every 5 s; if the last reading is older than this, the file system does not answer.
-const holdsMaxAge = 15 * time.Second
-
-// Mode returns the mode of a service at now, and the holds that cause it. It is computed
-// for each answer, so that a hold ends on time.
-func (s *State) Mode(service string, now time.Time) (drain.Mode, []drain.Hold) {
-	if now.Sub(s.Holds.Taken()) < holdsMaxAge {
-		return s.Holds.Mode(service, now)
-	}
-	return drain.Maint, []drain.Hold{{
-		Holder: drain.Directory,
-		Mode:   drain.Maint,
-		Code:   drain.Unreadable,
-		Error:  "the holds could not be read since " + s.Holds.Taken().Format(time.RFC3339),
-	}}
-}
-
-// Leaving returns what the mode of a service waits for at now.
-func (s *State) Leaving(service string, now time.Time) drain.Leaving {
-	if now.Sub(s.Holds.Taken()) < holdsMaxAge {
-		return s.Holds.Leaving(service, now)
-	}
-	return drain.Firm
-}
-
 // Serving reports whether a service of s serves at now, which means that a balancer
 // without codes of its own gets 200, and since when it does or does not.
 func (s *State) Serving(service *Service, now time.Time) (serves bool, since time.Time) {
@@ -118,7 +92,7 @@ func (s *State) Serving(service *Service, now time.Time) (serves bool, since tim
 }
 
 func (s *State) serves(service *Service, now time.Time) bool {
-	mode, _ := s.Mode(service.Name, now)
+	mode, _ := s.Holds.Mode(service.Name, now)
 	return mode == drain.Ready && service.Verdict.At(now).Health.Serves()
 }
 

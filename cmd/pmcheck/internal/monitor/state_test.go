@@ -21,32 +21,6 @@ func readHolds(t *testing.T, holds ...drain.Hold) drain.Snapshot {
 	return store.Read()
 }
 
-func TestModeIsMaintWhenTheHoldsWereReadTooLongAgo(t *testing.T) {
-	s := &State{Holds: readHolds(t)}
-	read := s.Holds.Taken()
-	for _, tt := range []struct {
-		age  time.Duration
-		want drain.Mode
-	}{
-		{0, drain.Ready},
-		{14 * time.Second, drain.Ready},
-		{15 * time.Second, drain.Maint},
-		{15 * time.Hour, drain.Maint},
-	} {
-		got, by := s.Mode(Server, read.Add(tt.age))
-		if got != tt.want {
-			t.Errorf("holds read %s ago: %s, want %s", tt.age, got, tt.want)
-		}
-		leaving := s.Leaving(Server, read.Add(tt.age))
-		if got == drain.Maint && (len(by) != 1 || by[0].Code != drain.Unreadable || leaving != drain.Firm) {
-			t.Errorf("holds read %s ago: held by %+v, leaving %q, want one that is unreadable", tt.age, by, leaving)
-		}
-	}
-	if got, _ := new(State).Mode(Server, time.Now()); got != drain.Maint {
-		t.Errorf("holds that were never read: %s, want maint", got)
-	}
-}
-
 // TestSinceIsTheLastChange: the verdict, the mode and the answer each have a time of their own. A change between
 // healthy and busy, or from one fault to another, is none of the answer.
 func TestSinceIsTheLastChange(t *testing.T) {

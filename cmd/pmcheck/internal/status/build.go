@@ -38,13 +38,13 @@ func New(s *monitor.State, c *config.Config, now time.Time) Status {
 }
 
 func newServiceStatus(s *monitor.State, v *monitor.Service, now time.Time) ServiceStatus {
-	mode, _ := s.Mode(v.Name, now)
+	mode, _ := s.Holds.Mode(v.Name, now)
 	verdict := v.Verdict.At(now)
 	_, since := s.Serving(v, now)
 	return ServiceStatus{
 		Name:         v.Name,
 		Mode:         mode,
-		Leaving:      s.Leaving(v.Name, now),
+		Leaving:      s.Holds.Leaving(v.Name, now),
 		ModeSince:    v.ModeSince,
 		Verdict:      verdict,
 		Hint:         check.Hint(verdict.Reason),
