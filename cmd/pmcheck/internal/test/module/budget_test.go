@@ -4,8 +4,6 @@ package module_test
 
 import (
 	"fmt"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,7 +63,7 @@ func testBudget(t *testing.T, setUp func(db *puppetHost, version string) (renew 
 	network := lab.StartNetwork(t)
 	db := bootPuppetHost(t, network, ca, "db")
 	master := bootPuppetHost(t, network, ca, "m1")
-	renew := setUp(db, newCluster(t, db.Host))
+	renew := setUp(db, newCluster(db.Host))
 	site := lab.NewSite(t, lab.SiteOptions{
 		Host: master.Host,
 		YAML: "budget: {database: 'postgresql://db.lab.example/pmcheck'}\n",
@@ -99,13 +97,8 @@ func testBudget(t *testing.T, setUp func(db *puppetHost, version string) (renew 
 
 // newCluster replaces the cluster that the host has from this machine, and returns its
 // version. Puppet starts it.
-func newCluster(t *testing.T, h *lab.Host) (version string) {
-	t.Helper()
-	versions, err := filepath.Glob("/usr/lib/postgresql/*")
-	if err != nil || len(versions) == 0 {
-		t.Fatal("no PostgreSQL (apt-get install --no-install-recommends postgresql)")
-	}
-	version = filepath.Base(slices.Max(versions))
+func newCluster(h *lab.Host) (version string) {
+	version = h.MustRun("sh", "-c", "ls /usr/lib/postgresql | sort -V | tail -n 1")
 	h.MustRun("rm", "-rf", "/etc/postgresql", "/var/lib/postgresql/"+version)
 	h.MustRun("pg_createcluster", version, "main")
 	return version

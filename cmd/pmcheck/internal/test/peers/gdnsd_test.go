@@ -98,10 +98,10 @@ func TestGdnsdAnswersWithTheMastersThatServe(t *testing.T) {
 		puppet       []string
 		north, south string // no north: one of the site's own, by weight
 	}{
-		{one, "ready", serving, []string{first, second}, "", third},
+		{one, "ready", lab.ServingBody, []string{first, second}, "", third},
 		{one, "drain", "drain", []string{second}, second, third},
 		{two, "stopped", "unhealthy: refused", []string{first, second}, third, third}, // none serves: all of them
-		{one, "ready", serving, []string{first}, first, third},
+		{one, "ready", lab.ServingBody, []string{first}, first, third},
 		{three, "drain", "drain", []string{first}, first, first},
 	} {
 		step.of.Type(step.word, step.body)

@@ -39,7 +39,7 @@ func TestAMasterHasTheAddressOnlyWhilePmcheckAnswers200(t *testing.T) {
 	has(true)
 	d.Type("drain", "drain")
 	has(false)
-	d.Type("ready", serving)
+	d.Type("ready", lab.ServingBody)
 	has(true)
 	d.Type("stopped", "unhealthy: refused")
 	has(false)

@@ -43,6 +43,3 @@ func waitFor(t *testing.T, fn func() error) {
 	t.Helper()
 	lab.WaitFor(t, 30*time.Second, 100*time.Millisecond, fn)
 }
-
-// serving is the body of the answer for a master that balancers should use.
-const serving = lab.ServingBody

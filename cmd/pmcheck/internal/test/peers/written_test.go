@@ -24,10 +24,10 @@ func TestHealthChecksInTheExamplesOfOtherBalancersAreRight(t *testing.T) {
 			`expected_statuses:\n +- \{ start: (\d+), end: 201 \}`, ""},
 	}
 	for _, step := range []struct{ word, body, want string }{
-		{"ready", serving, send},
+		{"ready", lab.ServingBody, send},
 		{"drain", "drain", drained},
 		{"maint", "maint", down},
-		{"ready", serving, send},
+		{"ready", lab.ServingBody, send},
 		{"stopped", "unhealthy: refused", down},
 	} {
 		d.Type(step.word, step.body)
