@@ -59,7 +59,6 @@ func (m *master) waitBudget(what string, want func(*lab.BudgetStatus) bool) {
 	})
 }
 
-// waitFree waits until the master has no slot in the database.
 func (m *master) waitFree() {
 	m.TB.Helper()
 	lab.WaitFor(m.TB, free, 100*time.Millisecond, func() error {
@@ -70,7 +69,6 @@ func (m *master) waitFree() {
 	})
 }
 
-// assertRun runs a command, and asserts its exit status and a text in its output.
 func (m *master) assertRun(status int, text string, args ...string) {
 	m.TB.Helper()
 	cmd := m.Command(args...)

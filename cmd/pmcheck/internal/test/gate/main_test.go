@@ -128,7 +128,6 @@ func (h *gatedHost) start() {
 
 func (h *gatedHost) logFile() string { return filepath.Join(h.dir, "gate.log") }
 
-// status returns what the gate says of itself.
 func (h *gatedHost) status() (s status.GateStatus) {
 	data, err := os.ReadFile(filepath.Join(h.dir, "gate", status.GateFile))
 	if err == nil {
@@ -170,7 +169,6 @@ func (h *gatedHost) waitFor(refused bool, within time.Duration) time.Duration {
 	})
 }
 
-// dial makes a connection from an address of the clients, and closes it.
 func (h *gatedHost) dial(from, to string) error {
 	conn, err := h.connect(from, to)
 	if err == nil {
@@ -188,7 +186,6 @@ func (h *gatedHost) connect(from, to string) (conn net.Conn, err error) {
 	return conn, err
 }
 
-// echo sends a byte and waits until it comes back.
 func echo(conn net.Conn) error {
 	conn.SetDeadline(time.Now().Add(5 * time.Second))
 	if _, err := conn.Write([]byte{1}); err != nil {
@@ -204,7 +201,6 @@ func (h *gatedHost) ruleset() string {
 	return lab.Output(h.t, exec.Command("nft", "--stateless", "list", "ruleset"))
 }
 
-// nft loads a ruleset.
 func (h *gatedHost) nft(script string) {
 	h.t.Helper()
 	cmd := exec.Command("nft", "-f", "-")

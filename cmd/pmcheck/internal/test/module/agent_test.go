@@ -52,7 +52,6 @@ func class(s *lab.Site, parameters string) string {
 		debFile, sum, parameters)
 }
 
-// testModule tests the module with the real agent and Puppet Server of the host.
 func testModule(t *testing.T, s *lab.Site) {
 	for _, step := range []struct {
 		name string

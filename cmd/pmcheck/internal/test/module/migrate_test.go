@@ -86,7 +86,6 @@ func migratedUnits() []string {
 	return []string{"pmcheck.socket", "pmcheck.service", "pmcheck-guard@puppetserver.service"}
 }
 
-// assertUnits asserts that the units that the migration enables are enabled or masked.
 func assertUnits(t *testing.T, s *lab.Site, want string) {
 	t.Helper()
 	for _, unit := range migratedUnits() {

@@ -67,7 +67,6 @@ func TestModulePassesItsOwnTests(t *testing.T) {
 	}
 }
 
-// TestEverySettingHasAParameter fails if pmcheck has a setting that the module lacks.
 func TestEverySettingHasAParameter(t *testing.T) {
 	manifest := lab.ReadFile(t, "packaging/puppet/manifests/init.pp")
 	rendered := lab.ReadFile(t, "packaging/puppet/manifests/config.pp")
@@ -90,7 +89,6 @@ func TestEverySettingHasAParameter(t *testing.T) {
 	}
 }
 
-// TestSchemaMatchesTheProgram compares the module's copy of the schema with the program's.
 func TestSchemaMatchesTheProgram(t *testing.T) {
 	if lab.ReadFile(t, "packaging/puppet/files/schema.sql") != budget.Schema() {
 		t.Error("cp cmd/pmcheck/internal/budget/schema.sql packaging/puppet/files/")

@@ -88,7 +88,6 @@ func TestModuleOnEachPuppet(t *testing.T) {
 	}
 }
 
-// testApplied asserts what the module and then fullSite give on a host.
 func testApplied(t *testing.T, h *lab.Host) {
 	t.Helper()
 	for _, manifest := range []string{"include pmcheck", fullSite} {

@@ -56,7 +56,6 @@ func (sh *shell) task(name string, parameters like) taskResult {
 	return result
 }
 
-// like maps names of parameters to their values.
 type like map[string]string
 
 func TestTasksHoldAndReleaseAMaster(t *testing.T) {

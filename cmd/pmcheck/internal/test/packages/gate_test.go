@@ -66,7 +66,6 @@ func TestGateUnit(t *testing.T) {
 	})
 }
 
-// waitForPort waits until a connection to Puppet's port is refused, or accepted.
 func (s *hostSite) waitForPort(refused bool, within time.Duration) time.Duration {
 	s.TB.Helper()
 	return lab.WaitFor(s.TB, within, 10*time.Millisecond, func() error {

@@ -95,7 +95,6 @@ func (s *hostSite) rebootHeld() {
 	s.waitForOutput(startTime, "active", "systemctl", "is-active", "puppetserver")
 }
 
-// watchdog freezes the daemon with SIGSTOP, and waits until the watchdog has restarted it.
 func (s *hostSite) watchdog() {
 	// The daemon answers before it has reported that it is ready, and systemd watches it only then.
 	s.waitForOutput(20*time.Second, "active", "systemctl", "is-active", "pmcheck.service")

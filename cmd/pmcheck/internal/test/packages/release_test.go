@@ -25,7 +25,6 @@ func output(t *testing.T, dir, line string) string {
 	return strings.TrimSpace(lab.Output(t, cmd))
 }
 
-// names returns the names of the files in a directory.
 func names(t *testing.T, dir string) (list []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

@@ -93,7 +93,6 @@ type hostSite struct {
 	url string // of the work directory
 }
 
-// boot boots a host.
 func boot(t *testing.T, name string) *hostSite {
 	t.Helper()
 	file(t, older, deb) // builds both
@@ -106,7 +105,6 @@ func boot(t *testing.T, name string) *hostSite {
 	return &hostSite{lab.NewSite(t, lab.SiteOptions{Host: h}), network.Serve(work)}
 }
 
-// with returns a copy of the site for use in a subtest.
 func (s *hostSite) with(t *testing.T) *hostSite { return &hostSite{s.With(t), s.url} }
 
 // install installs a version, as an administrator does.
@@ -122,7 +120,6 @@ func (s *hostSite) repository(path, version string) {
 		"https://pmcheck.github.io/pmcheck", s.url+"/"+version+"/repository"), 0o644)
 }
 
-// apt installs a version from its signed repository.
 func (s *hostSite) apt(version string) {
 	s.TB.Helper()
 	s.Host.MustRun("sh", "-c", "rm -f /etc/apt/sources.list /etc/apt/sources.list.d/*; mkdir -p /etc/apt/keyrings")
@@ -132,14 +129,12 @@ func (s *hostSite) apt(version string) {
 	s.Host.MustRun("apt-get", "-qy", "--allow-downgrades", "install", "pmcheck")
 }
 
-// dnf runs dnf with the signed repository of a version.
 func (s *hostSite) dnf(version string, args ...string) {
 	s.TB.Helper()
 	s.repository("/etc/yum.repos.d/pmcheck.repo", version)
 	s.Host.MustRun("dnf", append([]string{"-qy", "--refresh", "--releasever=9"}, args...)...)
 }
 
-// assertPrints fails the test unless a command prints exactly want.
 func (s *hostSite) assertPrints(want, program string, args ...string) {
 	s.TB.Helper()
 	if out, err := s.Host.Run(program, args...); out != want {
@@ -156,7 +151,6 @@ func (s *hostSite) assertActive() {
 	}
 }
 
-// waitForOutput waits until a command prints exactly want.
 func (s *hostSite) waitForOutput(within time.Duration, want, program string, args ...string) time.Duration {
 	s.TB.Helper()
 	return lab.WaitFor(s.TB, within, 50*time.Millisecond, func() error {

@@ -60,7 +60,6 @@ func (r resolver) reload(record string) {
 	waitFor(r.t, func() error { return r.net.Command(program, "-c", r.dir, "reload-zones").Run() })
 }
 
-// waitFor waits until a name has these addresses.
 func (r resolver) waitFor(name string, addresses ...string) {
 	r.t.Helper()
 	waitFor(r.t, func() error {

@@ -22,7 +22,6 @@ const (
 
 func TestMain(m *testing.M) { lab.Main(m) }
 
-// example returns the path of a file in examples.
 func example(t *testing.T, name string) string {
 	t.Helper()
 	return lab.File(t, filepath.Join("examples", name))

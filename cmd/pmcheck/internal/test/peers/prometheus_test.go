@@ -42,7 +42,6 @@ type sample struct {
 	Value  [2]any // time and value
 }
 
-// query evaluates an expression now.
 func (p *prometheus) query(expr string) ([]sample, error) {
 	_, body, err := p.net.Get("http://" + p.address + "/api/v1/query?query=" + url.QueryEscape(expr))
 	var answer struct {
@@ -58,7 +57,6 @@ func (p *prometheus) query(expr string) ([]sample, error) {
 	return answer.Data.Result, err
 }
 
-// waitForData queries until the result is not empty.
 func (p *prometheus) waitForData(expr string) {
 	p.t.Helper()
 	lab.WaitFor(p.t, time.Minute, 200*time.Millisecond, func() error {

@@ -71,7 +71,6 @@ func (a standIn) run(b endpoint) error {
 	return nil
 }
 
-// client returns what makes the requests of one run.
 func (a standIn) client(b endpoint) *http.Client {
 	return &http.Client{Timeout: 2*connectTimeout + readTimeout, Transport: &http.Transport{
 		DialContext: func(context.Context, string, string) (conn net.Conn, err error) {

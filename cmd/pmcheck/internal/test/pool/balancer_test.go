@@ -13,14 +13,12 @@ import (
 // An endpoint is a balancer as agents know it.
 type endpoint struct{ name, ip string }
 
-// endpoints returns both.
 func endpoints() []endpoint { return []endpoint{{"lb1", "198.18.1.1"}, {"lb2", "198.18.1.2"}} }
 
 func (e endpoint) fqdn() string { return e.name + ".lab.example" }
 
 func (e endpoint) address() string { return e.ip + ":8140" }
 
-// A balancer is a real HAProxy.
 type balancer struct {
 	endpoint
 	*lab.HAProxy

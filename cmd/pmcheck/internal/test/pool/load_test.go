@@ -26,7 +26,6 @@ func (m mix) String() string {
 	return "mixed"
 }
 
-// A run is one that has ended.
 type run struct {
 	slow         bool
 	real         bool
@@ -53,7 +52,6 @@ func startLoad(t *testing.T) *load {
 	return l
 }
 
-// start has the agents of a mix begin.
 func (p *pool) start(m mix) *load {
 	l, n := startLoad(p.t), 0
 	for kind, count := range map[string]int{quick: m.quick, slow: m.slow} {
@@ -78,7 +76,6 @@ func (p *pool) start(m mix) *load {
 	return l
 }
 
-// repeat has an agent run again and again.
 func (l *load) repeat(pause time.Duration, once func(*run)) {
 	l.wait.Go(func() {
 		for {

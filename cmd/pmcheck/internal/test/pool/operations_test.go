@@ -40,7 +40,6 @@ func (p *pool) installAncestor() {
 ` + p.servers())
 }
 
-// servers returns the lines of a backend for the masters.
 func (p *pool) servers() (lines string) {
 	for _, m := range p.masters {
 		lines += fmt.Sprintf("    server %s %s\n", m.Host.Name, m.Address())

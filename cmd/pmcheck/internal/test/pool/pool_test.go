@@ -137,7 +137,6 @@ func (r row) failed() (list []run) {
 	return list
 }
 
-// report logs when each failed run failed, and why.
 func (r row) report(t *testing.T) {
 	t.Helper()
 	for _, f := range r.failed() {

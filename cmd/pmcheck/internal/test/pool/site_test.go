@@ -95,7 +95,6 @@ func startPool(t *testing.T, s shape, jrubies int, largest mix) *pool {
 	return p
 }
 
-// boot boots a host of a shape.
 func (p *pool) boot(suite, name string) *lab.Host {
 	if suite == "" {
 		return p.net.Boot(name)
@@ -119,7 +118,6 @@ func (p *pool) startMaster(host *lab.Host, opts lab.PuppetMasterOptions) {
 	p.masters = append(p.masters, m)
 }
 
-// addAgents makes the agents and their certificates.
 func (p *pool) addAgents(largest mix) {
 	p.t.Helper()
 	p.standIns, p.puppets = map[string][]agent{}, map[string][]agent{}
@@ -161,7 +159,6 @@ func (p *pool) sh(m *lab.PuppetMaster, line string) error {
 	return err
 }
 
-// with returns the pool for a subtest.
 func (p *pool) with(t *testing.T) *pool {
 	sub := *p
 	sub.t = t

@@ -35,7 +35,6 @@ defaults
     default-server inter 200ms fall 3 rise 2 weight 100 check addr 127.0.0.1 port PORT
 `
 
-// headersFile has the recorded headers.
 const headersFile = "cmd/pmcheck/internal/balancer/testdata/haproxy.txt"
 
 // A pair is the servers of a backend, which is named after the state that they are led to.
@@ -140,7 +139,6 @@ func (s *server) again() {
 	}
 }
 
-// await waits for a check.
 func (s *server) await() {
 	s.tb.Helper()
 	if s.header != "" {
