@@ -96,13 +96,6 @@ func (a answer) fault() *Fault {
 	return fail(HTTPError, fmt.Sprintf("HTTP status %d %s", a.Status, http.StatusText(a.Status)))
 }
 
-// search is what a search for the master's generation has found.
-type search struct {
-	found  question
-	at     time.Time
-	noPool error // why the answers have no pool
-}
-
 // request asks the master.
 func (p *Prober) request(ctx context.Context) Result {
 	a, err := p.ask(ctx)
@@ -111,7 +104,7 @@ func (p *Prober) request(ctx context.Context) Result {
 		r.Fault = a.fault()
 	}
 	if !a.pool() || r.Fault != nil {
-		r.PoolErr = p.search.noPool
+		r.PoolErr = p.noPool
 	} else if r.Pool, r.PoolErr = parsePool(a.Body); r.PoolErr == nil && r.Pool.Ready() == 0 {
 		// An instance that is being handed over is not counted for a moment.
 		if a, err = p.put(ctx, a.question); err == nil && a.fault() == nil {
@@ -130,16 +123,16 @@ func (p *Prober) ask(ctx context.Context) (answer, error) {
 	if p.Service != "" {
 		return p.put(ctx, question{"/status/v1/simple/" + url.PathEscape(p.Service), plainWord, true})
 	}
-	recent := time.Since(p.search.at) < cmp.Or(p.Handshake, puppetclient.DefaultHandshake)
+	recent := time.Since(p.searched) < cmp.Or(p.Handshake, puppetclient.DefaultHandshake)
 	last := questions()[0]
 	if recent {
-		last = p.search.found
+		last = p.found
 	}
 	first, err := p.put(ctx, last)
 	if err != nil || !first.elsewhere() || recent && first.Status == http.StatusForbidden {
 		return first, err
 	}
-	p.search.noPool = first.fault()
+	p.noPool = first.fault()
 	said := first
 	for _, q := range questions() {
 		if q.path == first.path {
@@ -151,7 +144,7 @@ func (p *Prober) ask(ctx context.Context) (answer, error) {
 		}
 		if !a.elsewhere() {
 			if first.absent() {
-				p.search.found, p.search.at = q, time.Now()
+				p.found, p.searched = q, time.Now()
 			}
 			return a, nil
 		}
@@ -160,7 +153,7 @@ func (p *Prober) ask(ctx context.Context) (answer, error) {
 		}
 	}
 	if said.Status == http.StatusForbidden {
-		p.search.found, p.search.at = said.question, time.Now()
+		p.found, p.searched = said.question, time.Now()
 	}
 	return said, nil
 }

@@ -123,12 +123,16 @@ func (c *poolCheck) judge(p *Pool, now time.Time) Finding {
 	if c.started && !c.empty.IsZero() {
 		without = now.Sub(c.empty)
 	}
-	locked := p.Locked(now)
+	// From the moment a lock is requested, the pool lends nothing and waits until every instance is returned.
+	held, locked := p.Lock == "requested" || p.Lock == "acquired", time.Duration(0)
+	if held && !p.LockSince.IsZero() {
+		locked = max(0, now.Sub(p.LockSince))
+	}
 	switch {
-	case p.Stuck() >= c.StuckAfter:
+	case p.stuck() >= c.StuckAfter:
 		return finding(StateBad, Unhealthy, JRubyStuck,
 			"%d requests wait and no JRuby came back for %s; the oldest loan is %s",
-			len(p.Waiting), text.Age(p.Stuck()), oldest(p.Borrowed))
+			len(p.Waiting), text.Age(p.stuck()), oldest(p.Borrowed))
 	case without >= c.StuckAfter:
 		return finding(StateBad, Unhealthy, JRubyStuck,
 			"no JRuby has been ready for %s, and %d requests wait", text.Age(without), len(p.Waiting))
@@ -138,13 +142,13 @@ func (c *poolCheck) judge(p *Pool, now time.Time) Finding {
 	case !c.started: // even if the pool is locked: when that ends, the others are still missing
 		return finding(StateBad, Warming, JRubyWarming,
 			"%d of %d JRubies are ready", p.Ready(), p.Size)
-	case p.held():
+	case held:
 		return finding(StateWarn, Busy, JRubyLocked,
 			"the pool has been locked (%s) for %s", p.Lock, text.Age(locked))
 	case !c.since.IsZero():
 		return finding(StateWarn, Busy, JRubyWarming,
 			"%d of %d JRubies are ready, %s after a start or a flush", p.Ready(), p.Size, text.Age(now.Sub(c.since)))
-	case p.Saturated():
+	case p.saturated():
 		return finding(StateWarn, Busy, JRubyBusy,
 			"%d requests wait for a JRuby, the oldest is %s", len(p.Waiting), oldest(p.Waiting))
 	case c.last != nil && (p.Timeouts > c.last.Timeouts || p.LimitHits > c.last.LimitHits):
@@ -185,30 +189,17 @@ func byAge(a, b Loan) int { return cmp.Compare(a.Seconds, b.Seconds) }
 // while the server starts or replaces instances.
 func (p *Pool) Ready() int { return p.Free + len(p.Borrowed) }
 
-// Saturated reports whether requests wait because all instances are at work.
-func (p *Pool) Saturated() bool { return p.Free == 0 && len(p.Waiting) > 0 }
+// saturated reports whether requests wait because all instances are at work.
+func (p *Pool) saturated() bool { return p.Free == 0 && len(p.Waiting) > 0 }
 
-// Stuck returns for how long requests have waited without any instance being
+// stuck returns for how long requests have waited without any instance being
 // returned. While requests wait, a returned instance is lent again at once, so this
 // is the age of the youngest loan.
-func (p *Pool) Stuck() time.Duration {
-	if !p.Saturated() || len(p.Borrowed) == 0 {
+func (p *Pool) stuck() time.Duration {
+	if !p.saturated() || len(p.Borrowed) == 0 {
 		return 0
 	}
 	return slices.MinFunc(p.Borrowed, byAge).age()
-}
-
-// held reports whether the pool is locked. From the moment a lock is requested, the
-// pool lends nothing and waits until every instance is returned.
-func (p *Pool) held() bool { return p.Lock == "requested" || p.Lock == "acquired" }
-
-// Locked returns for how long the pool has lent nothing because of its lock. It is 0
-// if the pool is not locked, or if the server does not say since when.
-func (p *Pool) Locked(now time.Time) time.Duration {
-	if !p.held() || p.LockSince.IsZero() {
-		return 0
-	}
-	return max(0, now.Sub(p.LockSince))
 }
 
 // oldest names the loan that has lasted longest. The list must not be empty.

@@ -39,10 +39,12 @@ type Prober struct {
 	// a third of Wait. The error says why that is not known.
 	Accepts func(ctx context.Context) (bool, error)
 
-	mu      sync.Mutex  // held during a probe
-	pending chan Result // of the request under way, which ends within Timeout; nil without one
-	last    Result      // the last one with an answer, or with a fault other than silence
-	search  search
+	mu       sync.Mutex  // held during a probe
+	pending  chan Result // of the request under way, which ends within Timeout; nil without one
+	last     Result      // the last one with an answer, or with a fault other than silence
+	found    question    // of the master's generation, by the last search
+	searched time.Time   // when that was; zero if another version may have been started
+	noPool   error       // why its answers have no pool
 }
 
 // Probe asks, and asks once more if the master answered last time and there is a fault now: the
@@ -61,7 +63,7 @@ func (p *Prober) Probe(ctx context.Context) Result {
 		p.last = r
 	}
 	if r.Fault != nil && r.Fault.Reason == puppetclient.Refused {
-		p.search = search{} // another version may be started
+		p.searched = time.Time{}
 	}
 	r.Asked, r.Took = asked, time.Since(asked)
 	return r
