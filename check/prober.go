@@ -81,12 +81,21 @@ func (p *Prober) await(ctx context.Context) (r Result, answered bool) {
 	if r, answered = p.receive(ctx, wait/3); answered {
 		return r, true
 	}
-	accepts, said := p.look(ctx)
+	looking, cancel := context.WithTimeout(ctx, AcceptTime)
+	accepts, err := p.Accepts(looking)
+	cancel()
 	if r, answered = p.receive(ctx, wait-time.Since(began)); answered {
 		return r, true
 	}
+	said := ", and it does not accept connections: its process is stopped"
+	switch {
+	case err != nil:
+		said = ""
+	case accepts:
+		said = ", but it accepts connections: it has more requests than threads"
+	}
 	r = p.last
-	r.Status, r.Handshake, r.Pool, r.PoolErr, r.Saturated = 0, false, nil, nil, accepts
+	r.Status, r.Handshake, r.Pool, r.PoolErr, r.Saturated = 0, false, nil, nil, accepts && err == nil
 	r.Fault = &Fault{Reason: puppetclient.Timeout, Err: errors.New("no answer from " + p.Address + " in time" + said)}
 	return r, false
 }
@@ -101,19 +110,6 @@ func (p *Prober) receive(ctx context.Context, wait time.Duration) (r Result, ans
 	case <-time.After(max(wait, time.Millisecond)):
 	}
 	return Result{}, false
-}
-
-// look finds out whether the master accepts connections, and says so.
-func (p *Prober) look(ctx context.Context) (accepts bool, said string) {
-	ctx, cancel := context.WithTimeout(ctx, AcceptTime)
-	defer cancel()
-	switch accepts, err := p.Accepts(ctx); {
-	case err != nil:
-		return false, ""
-	case accepts:
-		return true, ", but it accepts connections: it has more requests than threads"
-	}
-	return false, ", and it does not accept connections: its process is stopped"
 }
 
 // Result is what one probe found out. It is immutable once returned.

@@ -124,11 +124,11 @@ func (l *Loaded) override(v *viper.Viper) {
 			given[name] = text
 		}
 	}
-	if dir := given[holdsVariable]; dir != "" {
+	if dir := given["PMCHECK_HOLDS"]; dir != "" {
 		l.Config.HoldsIn, l.Config.Socket = dir, filepath.Join(dir, "pmcheck.sock")
 	}
-	l.Config.Socket = cmp.Or(given[socketVariable], l.Config.Socket)
-	known := []string{fileVariable, holdsVariable, socketVariable}
+	l.Config.Socket = cmp.Or(given["PMCHECK_SOCKET"], l.Config.Socket)
+	known := []string{"PMCHECK_CONFIG", "PMCHECK_HOLDS", "PMCHECK_SOCKET"} // the first is read with the command line
 	for _, f := range fields(&l.Config) {
 		name := "PMCHECK_" + strings.ToUpper(strings.ReplaceAll(f.key, ".", "_"))
 		known = append(known, name)

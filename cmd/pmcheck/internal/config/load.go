@@ -12,14 +12,6 @@ import (
 // DefaultFile is read when Options.File is empty; it may be absent.
 const DefaultFile = "/etc/pmcheck/pmcheck.yaml"
 
-// The environment variables that are no settings: the name of the file, which is read with the command line,
-// Config.HoldsIn and Config.Socket.
-const (
-	fileVariable   = "PMCHECK_CONFIG"
-	holdsVariable  = "PMCHECK_HOLDS"
-	socketVariable = "PMCHECK_SOCKET"
-)
-
 // Options says where a configuration comes from.
 type Options struct {
 	// File is the path of pmcheck.yaml. Empty means DefaultFile, which may be
