@@ -10,7 +10,6 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
-	"github.com/pmcheck/pmcheck/drain"
 )
 
 const (
@@ -26,7 +25,6 @@ const (
 type slotKeeper struct {
 	settings *config.Config
 	client   *budget.Client
-	back     drain.Settle
 	step     leave.SlotStep // the last one that was taken
 	next     time.Time      // when to ask if the step stays the same
 }
@@ -38,7 +36,7 @@ func (d *Daemon) keepSlot(ctx context.Context) error {
 	defer tick.Stop()
 	for k := (&slotKeeper{}); ; {
 		if c := d.settings.Load(); k.settings != c { // the new one asks at once
-			k = &slotKeeper{settings: c, client: budget.New(*c), back: drain.Settle{After: budget.Settle}}
+			k = &slotKeeper{settings: c, client: budget.New(*c)}
 		}
 		if k.settings.Budget.Database == "" {
 			d.budget.Store(nil)
@@ -58,7 +56,7 @@ func (d *Daemon) keepSlotOnce(ctx context.Context, k *slotKeeper) {
 	now := time.Now()
 	st := d.status(now)
 	before := cmp.Or(st.Budget, &status.BudgetStatus{View: budget.View{Slots: []budget.Slot{}}})
-	step, reason := leave.Slot(st, k.back.Observe(leave.SlotBack(st), now))
+	step, reason := leave.Slot(st)
 	server, _ := st.Service(monitor.Server)
 	news := step != k.step || server.ModeSince.After(before.Asked) // a hold may have been set, with a slot, and lifted
 	if !news && now.Before(k.next) {

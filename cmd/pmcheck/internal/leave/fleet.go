@@ -3,13 +3,10 @@ package leave
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -23,8 +20,8 @@ import (
 )
 
 const (
-	// witnessTime is how long a master of the fleet may take to answer, and witnessLine what is read of it.
-	witnessTime, witnessLine = 3 * time.Second, 200
+	// witnessTime is how long a master of the fleet may take to answer.
+	witnessTime = 3 * time.Second
 	// servesFor is how long another master must have served to be relied on.
 	servesFor = 30 * time.Second
 	// turns is how many masters pause for different times before they ask again, and turnTime the
@@ -34,10 +31,9 @@ const (
 
 // Witness is another master of the fleet, by its answer to a question such as a balancer's.
 type Witness struct {
-	Host   string
-	Code   int           // the status code; 0 if it is silent
-	Answer string        // the code and the first line
-	For    time.Duration // since when it has served, or not served, by its own clock
+	Host string
+	Code int           // the status code; 0 if it is silent
+	For  time.Duration // since when it has served, or not served, by its own clock
 }
 
 // NewFleet returns a function that asks the members of a fleet, for a pool whose balancers send no view. It returns
@@ -98,9 +94,7 @@ func ask(ctx context.Context, member string) (w Witness, own bool) {
 		return w, itself.Load()
 	}
 	defer resp.Body.Close()
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, witnessLine)) // the code alone tells
-	line, _, _ := strings.Cut(string(body), "\n")
-	w.Code, w.Answer = resp.StatusCode, fmt.Sprintf("%d %s", resp.StatusCode, text.Printable(line, witnessLine))
+	w.Code = resp.StatusCode
 	said, err := http.ParseTime(resp.Header.Get("Date"))
 	since, err2 := http.ParseTime(resp.Header.Get("Last-Modified"))
 	if cmp.Or(err, err2) == nil {
@@ -124,7 +118,7 @@ func Misses(others []Witness) (list []status.Obstacle, silent []string) {
 			expected = true
 		case w.For < balancer.ExpectedBack:
 			list = append(list, balancer.NewObstacle(balancer.ObstacleTurn,
-				"%s of the fleet does not serve: %s, for %s", w.Host, w.Answer, text.Age(w.For)))
+				"%s of the fleet does not serve: %d, for %s", w.Host, w.Code, text.Age(w.For)))
 		}
 	}
 	switch {

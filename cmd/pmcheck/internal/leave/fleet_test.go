@@ -13,9 +13,7 @@ import (
 
 func TestMisses(t *testing.T) {
 	serves := func(d time.Duration) leave.Witness { return leave.Witness{Host: "m2", Code: 200, For: d} }
-	out := func(d time.Duration) leave.Witness {
-		return leave.Witness{Host: "m3", Code: 503, Answer: "503 drain", For: d}
-	}
+	out := func(d time.Duration) leave.Witness { return leave.Witness{Host: "m3", Code: 503, For: d} }
 	silent := leave.Witness{Host: "m4"}
 	const nobody = "turn: no other master of the fleet has served for 30s"
 	for _, tt := range []struct {
@@ -26,7 +24,7 @@ func TestMisses(t *testing.T) {
 		{"one serves", []leave.Witness{serves(30 * time.Second)}, ""},
 		{"it has served for too short", []leave.Witness{serves(29 * time.Second)}, nobody},
 		{"another is out", []leave.Witness{serves(time.Hour), out(40 * time.Second)},
-			"turn: m3 of the fleet does not serve: 503 drain, for 40s"},
+			"turn: m3 of the fleet does not serve: 503, for 40s"},
 		{"another has been out for long", []leave.Witness{serves(time.Hour), out(15 * time.Minute)}, ""},
 		{"the only other one has been out for long", []leave.Witness{out(time.Hour)},
 			"last: no other master of the fleet serves"},

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -213,13 +214,14 @@ func (m *member) status() status.Status {
 		Time:    now,
 		Started: m.started,
 		Services: []status.ServiceStatus{{
-			Name:      monitor.Server,
-			Mode:      mode,
-			Leaving:   m.holds.Leaving(monitor.Server, now),
-			ModeSince: m.modeSince,
-			Verdict:   m.verdict,
-			Answer:    answer.Decide(mode, m.verdict, answer.Codes{}, true),
-			Checks:    []status.CheckStatus{{Finding: jruby}},
+			Name:         monitor.Server,
+			Mode:         mode,
+			Leaving:      m.holds.Leaving(monitor.Server, now),
+			ModeSince:    m.modeSince,
+			ServingSince: slices.MaxFunc([]time.Time{m.modeSince, m.verdict.Since}, time.Time.Compare),
+			Verdict:      m.verdict,
+			Answer:       answer.Decide(mode, m.verdict, answer.Codes{}, true),
+			Checks:       []status.CheckStatus{{Finding: jruby}},
 		}},
 		Balancers:     balancer.Current(balancers, now),
 		BalancerAsked: balancer.Asked(balancers),
@@ -274,7 +276,7 @@ func (m *member) ask(context.Context) (others []leave.Witness, place int) {
 			place = i
 			continue
 		}
-		w := leave.Witness{Host: o.name, Code: 503, Answer: "503 drain"}
+		w := leave.Witness{Host: o.name, Code: 503}
 		v := o.status().Services[0]
 		switch {
 		case v.Verdict.Health == check.Unknown:
@@ -282,7 +284,7 @@ func (m *member) ask(context.Context) (others []leave.Witness, place int) {
 		case v.Serves():
 			w.Code = 200
 		}
-		w.For = min(time.Since(v.ModeSince), time.Since(v.Verdict.Since))
+		w.For = time.Since(v.ServingSince)
 		others = append(others, w)
 	}
 	return others, place
@@ -373,9 +375,10 @@ func (m *member) isDown() {
 
 // giveBack returns the slot as the daemon does.
 func (m *member) giveBack(ctx context.Context) {
-	settled := drain.Settle{After: budget.Settle}
-	for ctx.Err() == nil && !settled.Observe(leave.SlotBack(m.status()), time.Now()) {
-		time.Sleep(time.Second)
+	for step := leave.SlotRenew; ctx.Err() == nil && step != leave.SlotReturn; time.Sleep(time.Second) {
+		s := m.status()
+		s.Budget = &status.BudgetStatus{View: budget.View{Held: true}}
+		step, _ = leave.Slot(s)
 	}
 	m.pool.mu.Lock()
 	defer m.pool.mu.Unlock()

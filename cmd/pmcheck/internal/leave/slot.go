@@ -24,13 +24,13 @@ type SlotStep string
 const (
 	SlotLook   SlotStep = "look"   // only see which masters are out
 	SlotRenew  SlotStep = "renew"  // the master is out, or not yet back
-	SlotReturn SlotStep = "return" // the master is back, and has settled
+	SlotReturn SlotStep = "return" // the master has been back for budget.Settle, and balancers send
 )
 
 // Slot returns what to do about the slot and, for a master that may not have one yet, why it is out.
-// back says that SlotBack has been true for budget.Settle.
-func Slot(s status.Status, back bool) (step SlotStep, reason string) {
+func Slot(s status.Status) (step SlotStep, reason string) {
 	server, _ := s.Service(monitor.Server)
+	since := s.Time.Sub(server.ServingSince)
 	has := s.Budget != nil && s.Budget.Held
 	for _, h := range s.Holds {
 		if h.Covers(monitor.Server) {
@@ -38,20 +38,14 @@ func Slot(s status.Status, back bool) (step SlotStep, reason string) {
 		}
 	}
 	switch {
-	case has && back:
+	case has && since >= budget.Settle && len(Returning(s, server)) == 0:
 		return SlotReturn, ""
 	case has:
 		return SlotRenew, ""
-	case server.Mode == drain.Ready && !server.Serves() && s.Time.Sub(server.ServingSince) >= outAfter:
+	case server.Mode == drain.Ready && !server.Serves() && since >= outAfter:
 		return SlotRenew, server.Answer.Body
 	}
 	return SlotLook, ""
-}
-
-// SlotBack reports whether the master is in service again, as balancers see it.
-func SlotBack(s status.Status) bool {
-	server, _ := s.Service(monitor.Server)
-	return len(Returning(s, server)) == 0
 }
 
 // slotKept is the obstacle of a slot that the daemon has not given back yet. A database that does not
@@ -67,7 +61,7 @@ func slotKept(s status.Status) []status.Obstacle {
 
 // OverBudget returns the masters that keep this one from leaving because they use up the budget. The
 // database decides; this is what the daemon saw last.
-func OverBudget(s status.Status, service string) (list []status.Obstacle) {
+func OverBudget(s status.Status, service string) []status.Obstacle {
 	switch {
 	case s.Budget == nil || !Budgeted(service) || s.Budget.Held:
 		return nil
@@ -76,13 +70,8 @@ func OverBudget(s status.Status, service string) (list []status.Obstacle) {
 	case s.Budget.Out < s.Budget.Allowed:
 		return nil
 	}
-	for _, slot := range s.Budget.Slots {
-		if !slot.Lapsed {
-			list = append(list, balancer.NewObstacle(balancer.ObstacleBudget, "%s; %d of %d",
-				slot.At(s.Time), s.Budget.Out, s.Budget.Allowed))
-		}
-	}
-	return list
+	taken := budget.TakenError{Slots: s.Budget.Others(), Allowed: s.Budget.Allowed}
+	return obstacle(balancer.ObstacleBudget, "%s", taken.Error())
 }
 
 // Budgeted reports whether a hold on a service needs a slot. An empty service stands for every service.

@@ -20,43 +20,32 @@ func TestSlot(t *testing.T) {
 	lost := func(s *status.Status) {
 		s.Holds = []drain.Hold{{Holder: drain.Directory, Mode: drain.Maint, Code: drain.Unreadable}}
 	}
-	unhealthy := func(since time.Duration) func(*status.Status) {
-		return func(s *status.Status) {
-			s.Services[0].Answer.Body, s.Services[0].ServingSince = "unhealthy: refused", now().Add(-since)
-		}
+	since := func(d time.Duration) func(*status.Status) {
+		return func(s *status.Status) { s.Services[0].ServingSince = now().Add(-d) }
 	}
+	unhealthy := func(s *status.Status) { s.Services[0].Answer.Body = "unhealthy: refused" }
 	up := asking(sends)
 	for _, tt := range []struct {
 		name   string
 		status status.Status
-		back   bool
 		want   leave.SlotStep
 		reason string
 	}{
-		{"in service", st(drain.Ready, serves), true, leave.SlotLook, ""},
-		{"held", st(drain.Drain, by("", drain.Drain)), false, leave.SlotRenew, "drain by operator: kernel"},
-		{"held, and has a slot", st(drain.Maint, has, by("server", drain.Maint)), true, leave.SlotRenew,
+		{"in service", st(drain.Ready, serves, since(time.Hour)), leave.SlotLook, ""},
+		{"held", st(drain.Drain, by("", drain.Drain)), leave.SlotRenew, "drain by operator: kernel"},
+		{"held, and has a slot", st(drain.Maint, has, by("server", drain.Maint)), leave.SlotRenew,
 			"maint by operator: kernel"},
-		{"the CA alone is held", st(drain.Ready, serves, by("ca", drain.Drain)), true, leave.SlotLook, ""},
-		{"its directory of holds is lost", st(drain.Maint, has, lost), true, leave.SlotRenew, "maint by directory"},
-		{"unhealthy for 59 s", st(drain.Ready, unhealthy(59*time.Second)), false, leave.SlotLook, ""},
-		{"unhealthy for a minute", st(drain.Ready, unhealthy(time.Minute)), false, leave.SlotRenew, "unhealthy: refused"},
-		{"back, not settled", st(drain.Ready, serves, has, up), false, leave.SlotRenew, ""},
-		{"back", st(drain.Ready, serves, has, up), true, leave.SlotReturn, ""},
+		{"the CA alone is held", st(drain.Ready, serves, by("ca", drain.Drain)), leave.SlotLook, ""},
+		{"its directory of holds is lost", st(drain.Maint, has, lost), leave.SlotRenew, "maint by directory"},
+		{"unhealthy for 59 s", st(drain.Ready, unhealthy, since(59*time.Second)), leave.SlotLook, ""},
+		{"unhealthy for a minute", st(drain.Ready, unhealthy, since(time.Minute)), leave.SlotRenew, "unhealthy: refused"},
+		{"back, not settled", st(drain.Ready, serves, has, up, since(29*time.Second)), leave.SlotRenew, ""},
+		{"back, and a balancer does not send", st(drain.Ready, serves, has, since(30*time.Second), asking(sends), asking()),
+			leave.SlotRenew, ""},
+		{"back", st(drain.Ready, serves, has, up, since(30*time.Second)), leave.SlotReturn, ""},
 	} {
-		if got, reason := leave.Slot(tt.status, tt.back); got != tt.want || reason != tt.reason {
+		if got, reason := leave.Slot(tt.status); got != tt.want || reason != tt.reason {
 			t.Errorf("%s: %s, %q; want %s, %q", tt.name, got, reason, tt.want, tt.reason)
-		}
-	}
-}
-
-func TestASlotIsGivenBackOnceEachBalancerSends(t *testing.T) {
-	for want, s := range map[bool]status.Status{
-		true:  st(drain.Ready, serves, asking(sends)),
-		false: st(drain.Ready, serves, asking(sends), asking()),
-	} {
-		if leave.SlotBack(s) != want {
-			t.Errorf("back: %v, want %v", !want, want)
 		}
 	}
 }
@@ -69,7 +58,7 @@ func TestOverBudgetNamesTheMastersThatAreOut(t *testing.T) {
 		view := budget.View{Allowed: allowed, Out: 1, Held: held, Slots: []budget.Slot{lapsed, slot}}
 		return &status.BudgetStatus{View: view, Reachable: true}
 	}
-	used := "budget: " + slot.At(now()) + "; 1 of 1"
+	used := "budget: " + slot.At(time.Now()) + "; 1 of 1"
 	for _, tt := range []struct {
 		name    string
 		budget  *status.BudgetStatus

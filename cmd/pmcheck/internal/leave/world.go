@@ -55,15 +55,20 @@ func NewWorld(c config.Config) World {
 // last: nil if it is clear. The error is that of look or of ctx.
 func (w World) wait(ctx context.Context, over func() bool, settled time.Duration,
 	look func(ctx context.Context) ([]status.Obstacle, error)) (left []status.Obstacle, err error) {
-	clear := drain.Settle{After: settled}
+	var since time.Time // since when the way is clear
 	for {
 		list, err := look(ctx)
+		if len(list) > 0 {
+			since = time.Time{}
+		} else if since.IsZero() {
+			since = time.Now()
+		}
 		switch {
 		case ctx.Err() != nil:
 			return left, ctx.Err()
 		case err != nil:
 			return left, err
-		case clear.Observe(len(list) == 0, time.Now()):
+		case len(list) == 0 && time.Since(since) >= settled:
 			return nil, nil
 		case len(list) > 0:
 			left = list
