@@ -79,22 +79,16 @@ func New(c config.Config, file, version string, log *slog.Logger) *Daemon {
 	if err := d.store.MakeUntilReboot(); err != nil {
 		log.Warn("cannot make the directory for holds until reboot", "error", err)
 	}
-	d.monitor = monitor.New(c, d.store, log, monitor.Hooks{Published: d.published, Probed: d.metrics.Probed})
+	d.monitor = monitor.New(c, d.store, log, monitor.Hooks{
+		Published: func(s *monitor.State) { d.page.Note(s.Published, s.Result.Pool) },
+		Probed:    d.metrics.Probed,
+	})
 	return d
-}
-
-func (d *Daemon) published(s *monitor.State) {
-	for _, f := range s.Findings {
-		d.page.Note(s.Published, f.Pool)
-	}
 }
 
 func (d *Daemon) apply(c config.Config, file string) {
 	d.settings.Store(&c)
-	d.config.Store(&status.ConfigStatus{
-		File:   file,
-		Loaded: time.Now(),
-	})
+	d.config.Store(&status.ConfigStatus{File: file, Loaded: time.Now()})
 }
 
 // Reload applies a new configuration while serving.

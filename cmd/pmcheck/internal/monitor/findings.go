@@ -40,7 +40,6 @@ func (f *findings) configure(c config.Config, scheduled map[string]*check.Schedu
 		return c.Checks.Severity(name) == check.Off || f.scheduled[name] != nil && scheduled[name] == nil
 	})
 	f.checks, f.scheduled, f.observers = c.Checks, scheduled, c.Observers()
-	maps.DeleteFunc(f.observers, func(name string, _ check.Observer) bool { return c.Checks.Severity(name) == check.Off })
 }
 
 // observe records the findings of the checks that look at the result of a probe.
@@ -57,7 +56,7 @@ func (f *findings) observe(r check.Result, now time.Time) {
 func (f *findings) take(found check.Finding, now time.Time) {
 	old, known := f.latest[found.Check]
 	vain := found.State == check.StateNone && known && old.State != check.StateNone && f.fresh(old, now)
-	if !vain && f.checks.Severity(found.Check) != check.Off {
+	if !vain {
 		f.latest[found.Check] = found
 	}
 }
@@ -84,12 +83,12 @@ func expires(s *check.Scheduled, found check.Finding) time.Time {
 	return found.Checked.Add(3*s.Interval + s.Timeout)
 }
 
-// list returns the findings at now, in the order of the checks. A finding that is too old is
+// list returns the findings of the checks that are not off at now, in their order. A finding that is too old is
 // stale.
 func (f *findings) list(now time.Time) (list []check.Finding) {
 	for _, c := range f.checks {
 		found, known := f.latest[c.Name]
-		if !known {
+		if !known || c.Severity == check.Off {
 			continue
 		}
 		if !f.fresh(found, now) {

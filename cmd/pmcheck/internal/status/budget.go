@@ -17,11 +17,3 @@ type BudgetStatus struct {
 	Asked     time.Time `json:"asked"`
 	Error     string    `json:"error,omitempty"`
 }
-
-// warnings says that the budget does not work.
-func (b *BudgetStatus) warnings() []string {
-	if b == nil || b.Reachable || b.Error == "" {
-		return nil
-	}
-	return []string{b.Error + "; until it answers, drain and maint are refused"}
-}

@@ -3,7 +3,6 @@ package status
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
@@ -69,7 +68,17 @@ func (s *Status) Warn() {
 			list = append(list, fmt.Sprintf("the hold of %s is on the unknown service %s: %s", h.Holder, h.Service, h.Path))
 		}
 	}
-	s.Warnings = slices.Concat(list, s.Budget.warnings(), s.Gate.warnings(s.Time), s.Warnings)
+	if b := s.Budget; b != nil && !b.Reachable {
+		list = append(list, b.Error+"; until it answers, drain and maint are refused")
+	}
+	switch g := s.Gate; {
+	case g == nil:
+	case !g.Runs(s.Time):
+		list = append(list, "the gate hangs: it has not looked at the holds since "+g.Looked.Local().Format(time.DateTime))
+	case g.Error != "":
+		list = append(list, "the gate fails: "+g.Error)
+	}
+	s.Warnings = append(list, s.Warnings...)
 }
 
 // NewProbeStatus returns the status of a probe with this result.

@@ -1,7 +1,6 @@
 package status
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -11,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -25,10 +23,9 @@ var ErrNoDaemon = errors.New("the daemon does not answer")
 // 15,000 values. In memory a value can take a hundred times what it takes in JSON, as one of
 // {"services":[{},{},… does.
 const (
-	maxStatus  = 2 << 20
-	maxHeader  = 16 << 10
-	maxValues  = 20_000
-	maxRefusal = 200
+	maxStatus = 2 << 20
+	maxHeader = 16 << 10
+	maxValues = 20_000
 )
 
 const (
@@ -74,8 +71,12 @@ func (c Client) Status(ctx context.Context) (s Status, err error) {
 		return s, fmt.Errorf("%w on %s: %w", ErrNoDaemon, where, err)
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return s, fmt.Errorf("%s answers %s%s", where, resp.Status, told(resp.Body))
+	switch resp.StatusCode {
+	case http.StatusOK:
+	case http.StatusForbidden:
+		return s, fmt.Errorf("%s answers %s: see status_allow there", where, resp.Status)
+	default:
+		return s, fmt.Errorf("%s answers %s", where, resp.Status)
 	}
 	err = decode(resp.Body, &s)
 	switch {
@@ -118,15 +119,6 @@ func decode(body io.Reader, s *Status) error {
 		return errors.New("the answer is too long")
 	}
 	return json.Unmarshal(data, s)
-}
-
-// told returns the first line of a refusal's body, in which pmcheck names the setting.
-func told(body io.Reader) string {
-	line, _ := bufio.NewReader(io.LimitReader(body, maxRefusal)).ReadString('\n')
-	if line = strings.TrimSpace(line); line == "" {
-		return ""
-	}
-	return ": " + line
 }
 
 // Follow returns a function that returns the status, at once the first time, and after a pause of 250 ms

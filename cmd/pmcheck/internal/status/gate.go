@@ -37,15 +37,3 @@ func (g *GateStatus) Refuses(from netip.Addr, now time.Time) bool {
 	return g.Runs(now) && g.Closed && !from.IsLoopback() &&
 		!slices.ContainsFunc(g.Passes, func(p netip.Prefix) bool { return p.Contains(from) })
 }
-
-// warnings are sentences about a gate that does not do what it is for.
-func (g *GateStatus) warnings(now time.Time) (list []string) {
-	switch {
-	case g == nil:
-	case !g.Runs(now):
-		list = append(list, "the gate hangs: it has not looked at the holds since "+g.Looked.Local().Format(time.DateTime))
-	case g.Error != "":
-		list = append(list, "the gate fails: "+g.Error)
-	}
-	return list
-}

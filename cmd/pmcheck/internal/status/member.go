@@ -44,11 +44,11 @@ func AskAll(ctx context.Context, hosts []string) []Member {
 func askMember(ctx context.Context, host string) Member {
 	ctx, cancel := context.WithTimeout(ctx, fleetTime)
 	defer cancel()
+	var s Status
 	u, err := config.MemberURL(host)
-	if err != nil {
-		return Member{Host: host, Error: err.Error()}
+	if err == nil {
+		s, err = Client{URL: u.String()}.Status(ctx)
 	}
-	s, err := Client{URL: u.String()}.Status(ctx)
 	if err != nil {
 		return Member{Host: host, Error: err.Error()}
 	}
