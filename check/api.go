@@ -18,42 +18,36 @@ import (
 // question is one way to ask a master for its state.
 type question struct {
 	path  string
-	word  func(body []byte) string // returns the state in an answer
-	named bool                     // it is about a service, not about the master
+	named bool // it is about a service, not about the master
 }
 
 // questions returns all ways to ask a master, the newest generation first: in the order in which they are
 // tried if it is not known. The first two also report the pool of JRubies.
 func questions() []question {
 	return []question{
-		{path: "/status/v1/services/jruby-metrics?level=debug", word: stateWord},    // Puppet Server 5 and later, OpenVox
-		{path: "/status/v1/services/pe-jruby-metrics?level=debug", word: stateWord}, // the same on PE
-		{path: "/status/v1/simple/server", word: plainWord},                         // Puppet Server 6.14 and later, OpenVox
-		{path: "/status/v1/simple/master", word: plainWord},                         // Puppet Server 2.6 to 6.13
-		{path: "/status/v1/simple", word: plainWord},                                // where no other path is allowed
-		{path: "/puppet/v3/status/pmcheck?environment=production", word: aliveWord}, // Puppet 4 to 6
-		{path: "/production/status/no_key", word: aliveWord},                        // Puppet 3 and earlier
+		{path: "/status/v1/services/jruby-metrics?level=debug"},    // Puppet Server 5 and later, OpenVox
+		{path: "/status/v1/services/pe-jruby-metrics?level=debug"}, // the same on PE
+		{path: "/status/v1/simple/server"},                         // Puppet Server 6.14 and later, OpenVox
+		{path: "/status/v1/simple/master"},                         // Puppet Server 2.6 to 6.13
+		{path: "/status/v1/simple"},                                // where no other path is allowed
+		{path: "/puppet/v3/status/pmcheck?environment=production"}, // Puppet 4 to 6
+		{path: "/production/status/no_key"},                        // Puppet 3 and earlier
 	}
 }
 
-func plainWord(body []byte) string { return strings.TrimSpace(string(body[:min(len(body), 64)])) }
-
-func stateWord(body []byte) string {
-	var service struct {
+// word returns the state in an answer: that of a service, of a master that is alive, or plain text.
+func word(body []byte) string {
+	var said struct {
 		State string `json:"state"`
+		Alive bool   `json:"is_alive"`
 	}
-	_ = json.Unmarshal(body, &service) // no state then
-	return service.State
-}
-
-func aliveWord(body []byte) string {
-	var status struct {
-		Alive bool `json:"is_alive"`
+	switch err := json.Unmarshal(body, &said); {
+	case err != nil:
+		return strings.TrimSpace(string(body[:min(len(body), 64)]))
+	case said.Alive:
+		return "running"
 	}
-	if json.Unmarshal(body, &status) != nil || !status.Alive {
-		return "not alive"
-	}
-	return "running"
+	return said.State
 }
 
 // answer is the answer to a question.
@@ -77,7 +71,7 @@ func (a answer) elsewhere() bool { return a.absent() || a.pool() && a.fault() !=
 // fault returns nil if the master reports that it is running, which is always with status 200.
 func (a answer) fault() *Fault {
 	fail := func(r Reason, what string) *Fault { return &Fault{Reason: r, Err: errors.New(a.URL + ": " + what)} }
-	word := a.word(a.Body)
+	word := word(a.Body)
 	switch state := Reason("state-" + word); {
 	case a.Status == http.StatusForbidden:
 		return fail(AuthDenied, "403 Forbidden: the master's auth.conf lacks the rule for the status API")
@@ -121,7 +115,7 @@ func (p *Prober) request(ctx context.Context) Result {
 // is used until then, too: what keeps the server from answering the newest may end.
 func (p *Prober) ask(ctx context.Context) (answer, error) {
 	if p.Service != "" {
-		return p.put(ctx, question{"/status/v1/simple/" + url.PathEscape(p.Service), plainWord, true})
+		return p.put(ctx, question{"/status/v1/simple/" + url.PathEscape(p.Service), true})
 	}
 	recent := time.Since(p.searched) < cmp.Or(p.Handshake, puppetclient.DefaultHandshake)
 	last := questions()[0]

@@ -79,8 +79,11 @@ func (c *poolCheck) observe(r Result, now time.Time) Finding {
 		c.found = f.unknown(fmt.Sprint(r.PoolErr))
 		return c.found
 	}
-	if c.last == nil {
-		c.begin(r.Pool, now)
+	// Instances that are missing in a young server have not started yet; one that is missing in an old server is being
+	// replaced or was lost. The state of the pool's lock began no earlier than the server: it is set at the start, and
+	// whenever it changes. A server that does not tell counts as young.
+	if lock := r.Pool.LockSince; c.last == nil && !lock.IsZero() {
+		c.since, c.started = lock, now.Sub(lock) >= c.WarmingMax
 	}
 	f = c.judge(r.Pool, now)
 	c.last = r.Pool
@@ -89,16 +92,6 @@ func (c *poolCheck) observe(r Result, now time.Time) Finding {
 		r.Pool.Ready(), r.Pool.Size, len(r.Pool.Borrowed), len(r.Pool.Waiting))
 	c.found = f
 	return f
-}
-
-// begin takes in the first pool. Instances that are missing in a young server have not started
-// yet; one that is missing in an old server is being replaced or was lost. The state of the
-// pool's lock began no earlier than the server: it is set at the start, and whenever it changes.
-// A server that does not tell counts as young.
-func (c *poolCheck) begin(p *Pool, now time.Time) {
-	if !p.LockSince.IsZero() {
-		c.since, c.started = p.LockSince, now.Sub(p.LockSince) >= c.WarmingMax
-	}
 }
 
 // judge returns the finding for a pool, given what earlier ones have shown. A server that
