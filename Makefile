@@ -119,7 +119,7 @@ soak: deps ## checks, toggles, rotations and restarts for half an hour, or SOAK=
 	PMCHECK_SOAK=$(SOAK) $(GO) test -count 1 -v -timeout 0 ./cmd/pmcheck/internal/test/soak
 
 .PHONY: bench
-bench: deps ## measure against a bare handler, HAProxy and the xinetd check
+bench: deps ## measure against HAProxy and the xinetd check
 	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 2h ./cmd/pmcheck/internal/test/bench
 
 .PHONY: pictures
