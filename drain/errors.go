@@ -9,8 +9,6 @@ import (
 
 // Errors to test for with [errors.Is].
 var (
-	// ErrNotFound means that there was nothing to lift.
-	ErrNotFound = errors.New("no such hold")
 	// ErrBusy means that another writer kept the store locked for 5 s.
 	ErrBusy = errors.New("locked by another process")
 

@@ -1,7 +1,6 @@
 package drain_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -34,12 +33,12 @@ func TestLiftRemovesOnlyTheNamedHold(t *testing.T) {
 	}
 }
 
-func TestLiftWithoutAHoldIsNotFound(t *testing.T) {
+func TestLiftWithoutAHoldLiftsNothing(t *testing.T) {
 	s, _ := newStore(t)
 	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain})
 	drop(t, filepath.Dir(s.Persistent), "x.json", "{}")
 	for _, name := range []string{"operator", "", "../x"} {
-		if lifted, err := s.Lift(name, ""); !errors.Is(err, drain.ErrNotFound) || len(lifted) != 0 {
+		if lifted, err := s.Lift(name, ""); err != nil || len(lifted) != 0 {
 			t.Errorf("%q: %s, %v", name, describe(lifted), err)
 		}
 	}
@@ -78,9 +77,8 @@ func TestFreshHostIsInMaintUntilLift(t *testing.T) {
 	must(t, os.Mkdir(filepath.Dir(s.Persistent), 0o755))
 	must(t, os.Mkdir(filepath.Dir(s.UntilReboot), 0o755))
 	wantHolds(t, s, "directory:maint:reboot:hold-unreadable "+doubt)
-	if _, err := s.Lift("operator", ""); !errors.Is(err, drain.ErrNotFound) {
-		t.Error(err)
-	}
+	_, err := s.Lift("operator", "")
+	must(t, err)
 	wantHolds(t, s, "")
 	file := put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain}).Path
 	for path, want := range map[string]os.FileMode{s.Persistent: 0o755, s.UntilReboot: 0o755, file: 0o644} {

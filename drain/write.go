@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -64,20 +63,13 @@ func (s *Store) Change(holder, service string, next func(old Hold) (Hold, error)
 //
 // Lift creates missing directories, so that a host without them can become ready.
 //
-// The error wraps an [*fs.PathError] for each operation that failed, or else
-// [ErrNotFound] if there was nothing to lift. The holds that were removed are returned
-// even with an error.
+// It succeeds if there is nothing to lift. The error wraps an [*fs.PathError] for each operation that failed;
+// the holds that were removed are returned even then.
 func (s *Store) Lift(holder, service string) ([]Hold, error) {
-	name := fileName(holder, service)
-	lifted, err := s.lift(named(name))
-	if err == nil && len(lifted) == 0 {
-		err = fmt.Errorf("%w: %s", ErrNotFound, strings.TrimSuffix(name, suffix))
-	}
-	return lifted, err
+	return s.lift(named(fileName(holder, service)))
 }
 
-// LiftAll is Lift for all holds, including unreadable and expired ones. It succeeds if there
-// are none.
+// LiftAll is Lift for all holds, including unreadable and expired ones.
 func (s *Store) LiftAll() ([]Hold, error) {
 	return s.lift(func(Hold) bool { return true })
 }
@@ -152,7 +144,7 @@ func (s *Store) replace(old []Hold, h Hold) (Hold, error) {
 	s.tidy()
 	stored := s.find(func(h Hold) bool { return h.Path == path })
 	if len(stored) == 0 {
-		return Hold{}, fmt.Errorf("%w: %s is gone again", ErrNotFound, path)
+		return Hold{}, fmt.Errorf("%s is gone again", path)
 	}
 	return stored[0], nil
 }

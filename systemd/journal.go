@@ -39,28 +39,23 @@ type journalWriter struct{ socket int }
 // Write never blocks: a probe loop that waits for the journal lets its verdict expire. Nor does it
 // end the process if journald is gone, as a write to os.Stderr does with SIGPIPE.
 func (w journalWriter) Write(line []byte) (int, error) {
-	prefixed := append(fmt.Appendf(nil, "<%d>", priority(levelOf(line))), line...)
+	prefixed := append(fmt.Appendf(nil, "<%d>", priority(line)), line...)
 	if _, err := syscall.SendmsgN(w.socket, prefixed, nil, nil, syscall.MSG_DONTWAIT); err != nil {
 		return 0, fmt.Errorf("cannot write to the journal: %w", err)
 	}
 	return len(line), nil
 }
 
-// levelOf returns the level with which slog's text begins if it has no time.
-func levelOf(line []byte) (level slog.Level) {
-	name, _, _ := bytes.Cut(bytes.TrimPrefix(line, []byte("level=")), []byte(" "))
-	_ = level.UnmarshalText(name) // slog has written it
-	return level
-}
-
-func priority(l slog.Level) journal.Priority {
-	switch {
-	case l >= slog.LevelError:
+// priority returns that of the level with which slog's text begins if it has no time.
+func priority(line []byte) journal.Priority {
+	level, _, _ := bytes.Cut(line, []byte(" "))
+	switch string(level) {
+	case "level=ERROR":
 		return journal.PriErr
-	case l >= slog.LevelWarn:
+	case "level=WARN":
 		return journal.PriWarning
-	case l >= slog.LevelInfo:
-		return journal.PriInfo
+	case "level=DEBUG":
+		return journal.PriDebug
 	}
-	return journal.PriDebug
+	return journal.PriInfo
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -44,7 +43,7 @@ func ready(c *cli.Context) (err error) {
 		h.Changed("lifted", l)
 	}
 	switch {
-	case err != nil && !errors.Is(err, drain.ErrNotFound):
+	case err != nil:
 		return err
 	case len(lifted) == 0:
 		h.print("nothing to lift")

@@ -1,7 +1,9 @@
 package leave
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
@@ -85,4 +87,23 @@ func TestASlotThatChangesHandsIsProgressOnce(t *testing.T) {
 			t.Errorf("look %d: progress %v", i, !first)
 		}
 	}
+}
+
+// TestTheWayMustStayClear for as long as asked, from the last time that something was in it.
+func TestTheWayMustStayClear(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clear, looks := []bool{true, false, true, true, true, true}, 0
+		w := World{Say: func(string) {}}
+		over := func() bool { return looks == len(clear) }
+		left, err := w.wait(t.Context(), over, time.Second, func(context.Context) ([]status.Obstacle, error) {
+			time.Sleep(500 * time.Millisecond)
+			if looks++; clear[looks-1] {
+				return nil, nil
+			}
+			return unknown(status.ErrNoDaemon), nil
+		})
+		if left != nil || err != nil || looks != 5 {
+			t.Errorf("after %d looks: %v, %v", looks, left, err)
+		}
+	})
 }
