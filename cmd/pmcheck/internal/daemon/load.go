@@ -28,22 +28,18 @@ type Start struct {
 func Load(o config.Options) (*Start, error) {
 	last := systemd.RuntimeFile{Dir: systemd.RuntimeDirectory(), Name: "last-good.yaml"}
 	loaded, mistakes := config.Load(o)
+	s := &Start{Loaded: loaded, options: o, last: last, mistakes: mistakes}
 	if mistakes == nil {
-		return &Start{Loaded: loaded, options: o, last: last}, nil
+		return s, nil
 	}
-	good := o
-	good.File = last.Path()
-	kept, err := config.Load(good)
+	o.File = last.Path()
+	kept, err := config.Load(o)
 	if last.Dir == "" || err != nil { // the mistake may be in an environment variable
 		return nil, mistakes
 	}
 	kept.File = loaded.File
-	return &Start{
-		Loaded:   kept,
-		options:  o,
-		last:     last,
-		mistakes: mistakes,
-	}, nil
+	s.Loaded = kept
+	return s, nil
 }
 
 // Listen returns a daemon that listens, and logs to out.

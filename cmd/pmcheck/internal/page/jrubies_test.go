@@ -28,7 +28,7 @@ func TestHistoryKeepsTheMostOfEachStep(t *testing.T) {
 	}
 	var got []sample
 	for _, s := range h.last(start().Add(45*time.Second), pool(1, 0)) {
-		s.step -= start().Unix() / 10
+		s.Step -= start().Unix() / 10
 		got = append(got, s)
 	}
 	want := []sample{{0, 4, 4, 2}, {1, 4, 0, 0}, {3, 4, 3, 0}, {4, 4, 1, 0}} // nothing was noted in step 2
@@ -60,29 +60,24 @@ func TestPlotSaysWhatItShows(t *testing.T) {
 	now := start().Add(steps*stepTime - time.Second)
 	for _, tt := range []struct {
 		now  *check.Pool
-		want string
+		want sample
 	}{
-		{pool(1, 0), "1 of 4 at work, 0 waiting: In the last hour at most 2 at work, 6 waiting."},
-		{nil, "not known: In the last hour at most 2 at work, 6 waiting."},
+		{pool(1, 0), sample{Size: 4, Working: 1}},
+		{nil, sample{}},
 	} {
 		p := newPlot(h.last(now, tt.now))
-		if got := p.Now + ": " + p.Most; got != tt.want {
-			t.Errorf("%s\nwant %s", got, tt.want)
+		tt.want.Step = p.Now.Step
+		if p.Now != tt.want || p.Most.Working != 2 || p.Most.Waiting != 6 {
+			t.Errorf("now %+v, at most %+v; want %+v, at most 2 and 6", p.Now, p.Most, tt.want)
 		}
 	}
-	if p := newPlot(new(history).last(now, nil)); p.Now+p.Most != "not known" {
-		t.Errorf("without a reading it says %+v", p)
-	}
-	var drawn []string
-	for _, s := range newPlot([]sample{{1, 4, 1, 0}, {3, 4, 4, 4}, {4, 4, 0, 0}}).Shapes {
-		drawn = append(drawn, s.Class+" "+s.D)
-	}
+	p := newPlot([]sample{{1, 4, 1, 0}, {3, 4, 4, 4}, {4, 4, 0, 0}})
 	want := []string{
-		"size M356 40V20h1V40M358 40V20h1V40M359 40V20h1V40",
-		"working M356 40V35h1V40M358 40V20h1V40",
-		"waiting M358 20V0h1V20",
+		"M356 40V20h1V40M358 40V20h1V40M359 40V20h1V40",
+		"M356 40V35h1V40M358 40V20h1V40",
+		"M358 20V0h1V20",
 	}
-	if diff := cmp.Diff(want, drawn); diff != "" {
+	if diff := cmp.Diff(want, []string{p.Size, p.Working, p.Waiting}); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

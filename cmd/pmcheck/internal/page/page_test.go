@@ -133,6 +133,11 @@ func TestSectionsSayWhatIsTrue(t *testing.T) {
 			s.Silent = []status.Balancer{{Node: "lb1", Source: lb1, Seen: now.Add(-time.Hour)}}
 			s.Believed = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
 		}, "balancers", "lb1 has stopped asking , 1h ago 192.0.2.5 Believed: balancers of 192.0.2.0/24"},
+		{"a pool", drain.Ready, check.Healthy, func(_ *status.Status, v *status.ServiceStatus) {
+			pool := &check.Pool{Size: 4, Borrowed: make([]check.Loan, 1)}
+			v.Checks = []status.CheckStatus{{Finding: check.Finding{Pool: pool}}}
+		}, "jrubies", "1 of 4 at work, 0 waiting 1 h ago 30 min now In the last hour at most 1 at work, 0 waiting."},
+		{"no pool", drain.Ready, check.Healthy, nil, "jrubies", "not known 1 h ago 30 min now JRubies at work"},
 		{"an expired CRL", drain.Ready, check.Unhealthy, func(s *status.Status, _ *status.ServiceStatus) {
 			s.Probe.Expiries = []check.Expiry{{Of: "crl", Name: "Puppet CA", Until: now.Add(-time.Hour)}}
 		}, "certificates", "crl Puppet CA expiry 1h ago"},
