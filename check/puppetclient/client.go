@@ -156,8 +156,8 @@ func (c *Client) Do(ctx context.Context, path string) (Answer, error) {
 	}}), &a)
 	if used != nil {
 		a.Anonymous = used.trouble
-		if used.tls != nil && (err == nil || a.Handshake) {
-			state := used.tls.ConnectionState()
+		if secured, is := used.Conn.(*tls.Conn); is && (err == nil || a.Handshake) {
+			state := secured.ConnectionState()
 			a.TLS = tls.VersionName(state.Version) + ", " + tls.CipherSuiteName(state.CipherSuite)
 			a.Server = state.PeerCertificates[0]
 		}
@@ -203,7 +203,6 @@ func (c *Client) roundTrip(ctx context.Context, a *Answer) error {
 // once, long before the next request.
 type conn struct {
 	net.Conn
-	tls     *tls.Conn // Conn; nil over plain HTTP
 	client  *Client
 	born    time.Time
 	expires time.Time             // when the first of its certificates and CRLs does, after born; zero if none does
@@ -218,11 +217,11 @@ func (c *conn) shakeHands(ctx context.Context, m *material, serverName string) e
 	if c.trouble = m.trouble(c.born); c.trouble != nil {
 		own = &tls.Certificate{}
 	}
-	c.tls = tls.Client(c.Conn, m.clientConfig(serverName, own))
-	if err := c.tls.HandshakeContext(ctx); err != nil {
+	secured := tls.Client(c.Conn, m.clientConfig(serverName, own))
+	if err := secured.HandshakeContext(ctx); err != nil {
 		return err
 	}
-	c.Conn, c.expires = c.tls, m.nextExpiry(c.tls.ConnectionState().PeerCertificates, c.born)
+	c.Conn, c.expires = secured, m.nextExpiry(secured.ConnectionState().PeerCertificates, c.born)
 	return nil
 }
 

@@ -79,10 +79,8 @@ func explain(err error) *exitError {
 	})
 	mend := cmp.Or(budget.Hint(err), "mend it")
 	file, is := errors.AsType[*fs.PathError](err)
-	of := func(causes ...error) bool {
-		cause := func(c error) bool { return errors.Is(file, c) }
-		return is && file.Path != os.Stdout.Name() && slices.ContainsFunc(causes, cause)
-	}
+	full := is && file.Path != os.Stdout.Name() &&
+		(errors.Is(file, syscall.EROFS) || errors.Is(file, syscall.ENOSPC) || errors.Is(file, syscall.EDQUOT))
 	for _, row := range []struct {
 		is     bool
 		status int
@@ -99,10 +97,9 @@ func explain(err error) *exitError {
 		{mistaken || errors.As(err, new(cli.ExitCoder)), exitUsage, ""},
 		{errors.Is(err, status.ErrNoDaemon), exitNoDaemon, ""},
 		{errors.Is(err, context.Canceled), exitInterrupted, ""},
-		{of(fs.ErrPermission), exitFailure, "use sudo"},
-		{of(fs.ErrNotExist) && file.Op == "create", exitFailure, "is pmcheck installed on this host?"},
-		{of(syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT), exitFailure,
-			"make the directory writable; drain --until-reboot writes elsewhere"},
+		{errors.Is(err, fs.ErrPermission), exitFailure, "use sudo"},
+		{is && file.Op == "create" && errors.Is(file, fs.ErrNotExist), exitFailure, "is pmcheck installed on this host?"},
+		{full, exitFailure, "make the directory writable; drain --until-reboot writes elsewhere"},
 	} {
 		if row.is {
 			return &exitError{row.status, err, row.hint}
