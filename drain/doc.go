@@ -12,8 +12,4 @@
 //
 // The parents of the directories must not belong to the user who runs the
 // daemon. The owner of a parent directory can replace the holds directory.
-//
-// An end is compared with the wall clock whenever a mode is computed, and the file
-// stays. So a hold that has ended counts again if the clock is set back to before its
-// end. Change and Lift remove holds a day after their end.
 package drain

@@ -12,8 +12,8 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// keepExpired is how long after its end a hold stays on disk, since the clock may be
-// wrong for a while.
+// keepExpired is how long after its end a hold stays on disk, until the next change: the clock may be wrong
+// for a while, and the hold counts again if it is set back.
 const keepExpired = 24 * time.Hour
 
 // Change sets the hold of holder on service to what next returns: its mode, reason, end, By and Leaving, in the

@@ -72,10 +72,7 @@ func Accepts(ctx context.Context, address string) (bool, error) {
 	if server := conn.RemoteAddr().String(); !IsLocal(server) {
 		return false, fmt.Errorf("%s is not an address of this host", server)
 	}
-	mine, err := netip.ParseAddrPort(conn.LocalAddr().String())
-	if err != nil {
-		return false, err
-	}
+	mine := conn.LocalAddr().(*net.TCPAddr).AddrPort()
 	for ctx.Err() == nil {
 		list, _, err := sockets(port)
 		if err != nil {

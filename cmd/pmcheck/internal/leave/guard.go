@@ -40,7 +40,7 @@ func (g *Guard) over(s systemd.Service) error {
 	switch {
 	case s.MainPID == 0 && !slices.Contains(runs, s.SubState):
 		return ErrDied
-	case g.Holder == drain.Guard && !slices.Contains(stops, s.Job):
+	case g.Holder == drain.Guard && !s.HostStops && !slices.Contains(stops, s.Job):
 		return ErrCancelled
 	}
 	return nil
@@ -50,8 +50,8 @@ func (g *Guard) over(s systemd.Service) error {
 // not answer, as while it is upgraded in the same transaction, it is: that is why systemd runs the guard,
 // unless the guard is stopped alone. The first answer then tells, as if the stop had been cancelled.
 func (g *Guard) Stops(ctx context.Context) bool {
-	service, err := g.Ask(ctx, g.Unit)
-	return err != nil || g.over(service) == nil
+	_, err := g.check(ctx)
+	return err == nil
 }
 
 // Out blocks until the service may stop or reload.
@@ -72,10 +72,10 @@ func (g *Guard) Out(ctx context.Context) error {
 // ErrCancelled once it is not, and ErrDied if it has lost its process.
 func (g *Guard) check(ctx context.Context) (hostStops bool, err error) {
 	service, err := g.Ask(ctx, g.Unit)
-	if err != nil || service.HostStops { // systemd may be restarting
-		return service.HostStops, nil
+	if err != nil { // systemd may be restarting
+		return false, nil
 	}
-	return false, g.over(service)
+	return service.HostStops, g.over(service)
 }
 
 // Back lifts the guard's hold once the master serves. After a start it lifts that of a reload, too, which

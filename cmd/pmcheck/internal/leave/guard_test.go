@@ -28,8 +28,10 @@ func TestStops(t *testing.T) {
 		{drain.Guard, systemd.Service{MainPID: 7, Job: "reload"}, false},
 		{drain.Guard, systemd.Service{SubState: "running", Job: "stop"}, true}, // it has several processes
 		{drain.Guard, systemd.Service{SubState: "reload", Job: "restart"}, true},
+		{drain.Guard, systemd.Service{MainPID: 7, HostStops: true}, true},
 		{drain.Guard, systemd.Service{Job: "restart"}, false}, // it died
-		{drain.Reload, systemd.Service{MainPID: 7}, true},     // systemd does not always show the job
+		{drain.Guard, systemd.Service{HostStops: true}, false},
+		{drain.Reload, systemd.Service{MainPID: 7}, true}, // systemd does not always show the job
 		{drain.Reload, systemd.Service{SubState: "dead"}, false},
 	} {
 		g := &leave.Guard{

@@ -138,7 +138,7 @@ func (d *departure) out(ctx context.Context) error {
 // of which that cannot be known. With Now it looks once.
 func (d *departure) begin(ctx context.Context) error {
 	service := d.Hold.Service
-	left, err := d.wait(ctx, phaseBegin, 0, func(ctx context.Context) ([]status.Obstacle, error) {
+	left, err := d.wait(ctx, phaseTurn, 0, func(ctx context.Context) ([]status.Obstacle, error) {
 		list := d.next(ctx)
 		switch _, err := d.status.ServiceOrError(service); {
 		case list == nil && service != "" && err != nil:

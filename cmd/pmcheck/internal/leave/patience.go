@@ -22,8 +22,7 @@ const (
 type phase int
 
 const (
-	phaseBegin  phase = iota // until the daemon knows its balancers
-	phaseTurn                // until every balancer is told
+	phaseTurn   phase = iota // until every balancer is told
 	phaseInsist              // the same, once only a spare server matters
 	phaseIdle                // until the last agent has finished
 )
@@ -46,11 +45,8 @@ type patience struct {
 // end returns when a phase is over. A shutdown limits all of them together, from when it was seen: half of
 // it is for the turn, and a master that balancers cannot do without serves on until it must stop.
 func (p *patience) end(of phase) time.Time {
-	switch {
-	case p.stop == nil:
+	if p.stop == nil {
 		return p.began.Add(p.limit)
-	case of == phaseBegin: // however short its turn is, a stop looks
-		return p.began.Add(youngFor + daemonPause)
 	}
 	g := p.stop
 	turn, idle := p.progress.Add(g.Turn), p.told.Add(g.Wait)
