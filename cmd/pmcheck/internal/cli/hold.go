@@ -80,7 +80,7 @@ func mayLeave(c *cli.Context, h drain.Hold) error {
 	w := hostOf(c)
 	st, err := w.status(c.Context)
 	if err == nil && h.Service != "" {
-		_, err = st.ServiceOrError(h.Service)
+		_, err = st.Service(h.Service)
 	}
 	if err != nil {
 		return err

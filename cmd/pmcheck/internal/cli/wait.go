@@ -38,7 +38,7 @@ func wait(c *cli.Context) error {
 	p := h.progress
 	for {
 		st, err := h.Next(ctx)
-		v, unknown := st.ServiceOrError(cmp.Or(c.String("service"), monitor.Server))
+		v, unknown := st.Service(cmp.Or(c.String("service"), monitor.Server))
 		state := "/" + v.Name + " is " + v.State()
 		switch {
 		case c.Context.Err() != nil:

@@ -113,7 +113,7 @@ func (h *host) report(ctx context.Context, service string, own drain.Hold) error
 	var st status.Status
 	for v := (status.ServiceStatus{}); err == nil && (v.Mode != mode || v.Leaving != holds.Leaving(service, now)); {
 		if st, err = h.Next(limited); err == nil {
-			v, err = st.ServiceOrError(service)
+			v, err = st.Service(service)
 		}
 	}
 	switch {

@@ -83,8 +83,7 @@ func (h *handler) check(w http.ResponseWriter, r *http.Request, name string) {
 		}, balancer.NewRule(s.Holds, name, h.settings.Load().MaxOut, now), decide)
 	}
 	time.Sleep(delay)
-	_, since := s.Serving(service, now)
-	w.Header().Set("Last-Modified", since.UTC().Format(http.TimeFormat))
+	w.Header().Set("Last-Modified", s.ServingSince(service, now).UTC().Format(http.TimeFormat))
 	h.answer(w, r, a.Code, a.Body)
 }
 

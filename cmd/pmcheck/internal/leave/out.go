@@ -140,7 +140,7 @@ func (d *departure) begin(ctx context.Context) error {
 	service := d.Hold.Service
 	left, err := d.wait(ctx, phaseTurn, 0, func(ctx context.Context) ([]status.Obstacle, error) {
 		list := d.next(ctx)
-		switch _, err := d.status.ServiceOrError(service); {
+		switch _, err := d.status.Service(service); {
 		case list == nil && service != "" && err != nil:
 			return nil, err
 		case d.Now || d.absent():
@@ -212,11 +212,11 @@ func (w World) Keeps(ctx context.Context, s status.Status, service string, mode 
 // that does not serve, or is held already, waits for nobody.
 func (d *departure) turn(ctx context.Context) (drain.Leaving, error) {
 	service, mode := d.Hold.Service, d.Hold.Mode
-	v, known := d.status.Service(cmp.Or(service, monitor.Server))
+	v, missing := d.status.Service(cmp.Or(service, monitor.Server))
 	held := v.Mode != drain.Ready && v.Leaving == drain.Firm
 	d.fleet = false
 	switch {
-	case d.Now || d.absent() || known && (held || !v.Verdict.Health.Serves()):
+	case d.Now || d.absent() || missing == nil && (held || !v.Verdict.Health.Serves()):
 		return drain.Firm, nil
 	case d.Claim != nil && Budgeted(service):
 		if counts, err := d.slot(ctx); err != nil || counts && !d.Force {

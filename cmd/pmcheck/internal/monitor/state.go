@@ -77,18 +77,13 @@ func (s *State) Service(name string) (*Service, bool) {
 // Judged reports whether there is a verdict on the master that balancers may get.
 func (s *State) Judged() bool { return len(s.Services) > 0 && s.Services[0].Probes > 0 }
 
-// Serving reports whether a service of s serves at now, which means that a balancer
-// without codes of its own gets 200, and since when it does or does not.
-func (s *State) Serving(service *Service, now time.Time) (serves bool, since time.Time) {
-	serves = s.serves(service, now)
-	if serves == s.serves(service, s.Published) {
-		return serves, service.ServingSince
+// ServingSince returns since when a service of s serves, which means that a balancer without codes of its own gets
+// 200, or does not, as it is at now.
+func (s *State) ServingSince(service *Service, now time.Time) time.Time {
+	if s.serves(service, now) == s.serves(service, s.Published) {
+		return service.ServingSince
 	}
-	// A verdict has expired, or a hold has ended, since the state was published.
-	if expired := service.Verdict.At(now).Since; !serves && expired.After(s.Published) {
-		return serves, expired
-	}
-	return serves, s.Published
+	return s.Published // a verdict has expired, or a hold has ended, since
 }
 
 func (s *State) serves(service *Service, now time.Time) bool {

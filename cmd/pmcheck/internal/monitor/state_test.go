@@ -36,29 +36,24 @@ func TestSinceIsTheLastChange(t *testing.T) {
 		name    string
 		verdict check.Verdict
 		holds   drain.Snapshot
-		serves  bool
 		since   [3]int // the number of the state since which verdict, mode and answer are the same
 	}{
-		{"a first verdict", warming, free, false, [3]int{0, 0, 0}},
-		{"in service", healthy, free, true, [3]int{1, 0, 1}},
-		{"the same", healthy, free, true, [3]int{1, 0, 1}},
-		{"busy", busy, free, true, [3]int{3, 0, 1}},
-		{"a hold on another service", busy, otherHeld, true, [3]int{3, 0, 1}},
-		{"drained", busy, drained, false, [3]int{3, 5, 5}},
-		{"stopped while drained", refused, drained, false, [3]int{6, 5, 5}},
-		{"lifted while it starts", warming, free, false, [3]int{7, 7, 5}},
-		{"back in service", healthy, free, true, [3]int{8, 7, 8}},
+		{"a first verdict", warming, free, [3]int{0, 0, 0}},
+		{"in service", healthy, free, [3]int{1, 0, 1}},
+		{"the same", healthy, free, [3]int{1, 0, 1}},
+		{"busy", busy, free, [3]int{3, 0, 1}},
+		{"a hold on another service", busy, otherHeld, [3]int{3, 0, 1}},
+		{"drained", busy, drained, [3]int{3, 5, 5}},
+		{"stopped while drained", refused, drained, [3]int{6, 5, 5}},
+		{"lifted while it starts", warming, free, [3]int{7, 7, 5}},
+		{"back in service", healthy, free, [3]int{8, 7, 8}},
 	} {
 		at := start.Add(time.Duration(i) * time.Second)
 		s := &State{Published: at, Holds: tt.holds, Services: []Service{{Name: Server, Verdict: tt.verdict}}}
 		s.conclude(last)
 		last = s
 		now := &s.Services[0]
-		serves, since := s.Serving(now, at)
-		if serves != tt.serves {
-			t.Errorf("%s: serves %v, want %v", tt.name, serves, tt.serves)
-		}
-		for j, got := range []time.Time{now.Verdict.Since, now.ModeSince, since} {
+		for j, got := range []time.Time{now.Verdict.Since, now.ModeSince, s.ServingSince(now, at)} {
 			if want := start.Add(time.Duration(tt.since[j]) * time.Second); !got.Equal(want) {
 				t.Errorf("%s: times %d: since %s, want since state %d", tt.name, j, got.Sub(start), tt.since[j])
 			}
@@ -78,22 +73,20 @@ func TestServingChangesWithoutANewState(t *testing.T) {
 	start := time.Now()
 	after := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 	for _, tt := range []struct {
-		name        string
-		hold        []drain.Hold
-		asked       int
-		serves      bool
-		first, last int // the bounds of since
+		name  string
+		hold  []drain.Hold
+		asked int
+		since int
 	}{
-		{"before the verdict expires", nil, 4, true, 0, 0},
-		{"after the verdict expired", nil, 9, false, 5, 5},
-		{"after the hold ended", []drain.Hold{{Holder: "a", Mode: drain.Drain, Until: after(2)}}, 3, true, 0, 3},
+		{"before the verdict expires", nil, 4, -60},
+		{"after the verdict expired", nil, 9, 0},
+		{"after the hold ended", []drain.Hold{{Holder: "a", Mode: drain.Drain, Until: after(2)}}, 3, 0},
 	} {
 		verdict := check.Verdict{Health: check.Healthy, Reason: check.OK, Expires: after(5)}
-		s := &State{Published: start, Holds: readHolds(t, tt.hold...), Services: []Service{{Name: Server, Verdict: verdict}}}
-		s.conclude(&State{})
-		serves, since := s.Serving(&s.Services[0], after(tt.asked))
-		if serves != tt.serves || since.Before(after(tt.first)) || since.After(after(tt.last)) {
-			t.Errorf("%s: %v since %s", tt.name, serves, since.Sub(start))
+		server := Service{Name: Server, Verdict: verdict, ServingSince: after(-60)}
+		s := &State{Published: start, Holds: readHolds(t, tt.hold...)}
+		if since := s.ServingSince(&server, after(tt.asked)); since != after(tt.since) {
+			t.Errorf("%s: since %s, want %d s", tt.name, since.Sub(start), tt.since)
 		}
 	}
 }

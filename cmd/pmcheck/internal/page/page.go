@@ -16,7 +16,6 @@ import (
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
-	"github.com/pmcheck/pmcheck/drain"
 )
 
 //go:embed page.html
@@ -33,7 +32,6 @@ type Page struct {
 func New() *Page {
 	return &Page{parsed: sync.OnceValue(func() *template.Template {
 		return template.Must(template.New("page").Funcs(template.FuncMap{
-			"tone":    tone,
 			"clock":   text.Clock,
 			"when":    text.When,
 			"since":   func(t, now time.Time) string { return text.Age(now.Sub(t)) },
@@ -80,22 +78,6 @@ func (p *Page) view(s status.Status) *view {
 	pool, _ := v.Server.Pool()
 	v.JRubies = newPlot(p.last(s.Time, pool))
 	return v
-}
-
-// tone returns the colour of a service, as a class of the style sheet.
-func tone(s status.ServiceStatus) string {
-	if s.Mode != drain.Ready {
-		return "held"
-	}
-	switch s.Verdict.Health {
-	case check.Healthy:
-		return "ok"
-	case check.Busy, check.Warming:
-		return "warn"
-	case check.Unhealthy:
-		return "bad"
-	}
-	return "unknown"
 }
 
 // Expires returns the colour of a certificate or CRL.

@@ -39,7 +39,6 @@ func New(s *monitor.State, c *config.Config, now time.Time) Status {
 func newServiceStatus(s *monitor.State, v *monitor.Service, now time.Time) ServiceStatus {
 	mode, _ := s.Holds.Mode(v.Name, now)
 	verdict := v.Verdict.At(now)
-	_, since := s.Serving(v, now)
 	return ServiceStatus{
 		Name:         v.Name,
 		Mode:         mode,
@@ -48,7 +47,7 @@ func newServiceStatus(s *monitor.State, v *monitor.Service, now time.Time) Servi
 		Verdict:      verdict,
 		Hint:         check.Hint(verdict.Reason),
 		Answer:       answer.Decide(mode, verdict, answer.Codes{}, true),
-		ServingSince: since,
+		ServingSince: s.ServingSince(v, now),
 	}
 }
 
@@ -64,7 +63,7 @@ func (s *Status) Warn() {
 	}
 	list := text.First(away, 5)
 	for _, h := range s.Holds {
-		if _, known := s.Service(h.Service); h.Service != "" && !known {
+		if _, err := s.Service(h.Service); h.Service != "" && err != nil {
 			list = append(list, fmt.Sprintf("the hold of %s is on the unknown service %s: %s", h.Holder, h.Service, h.Path))
 		}
 	}

@@ -118,15 +118,17 @@ type ConfigStatus struct {
 	Error  string    `json:"error,omitempty"` // why a newer one is not in use
 }
 
-// Service returns the status of one service, and whether there is one of that
-// name.
-func (s Status) Service(name string) (ServiceStatus, bool) {
+// Service returns the status of one service. If there is none of that name, the error wraps ErrNoService
+// and names the services of the daemon.
+func (s Status) Service(name string) (ServiceStatus, error) {
+	var names []string
 	for _, v := range s.Services {
 		if v.Name == name {
-			return v, true
+			return v, nil
 		}
+		names = append(names, v.Name)
 	}
-	return ServiceStatus{}, false
+	return ServiceStatus{}, fmt.Errorf("%w %q, only %s", ErrNoService, name, strings.Join(names, ", "))
 }
 
 // Holders returns whose holds keep a service in its mode; none if that is ready.
@@ -195,20 +197,6 @@ func (s ServiceStatus) MayRestart() (answer string, obstacles []Obstacle) {
 		return "Not in service everywhere yet:", s.Obstacles
 	}
 	return "Drain it before a restart.", nil
-}
-
-// ServiceOrError is like Service, but returns an error if there is no such service. The
-// error wraps ErrNoService and names the services of the daemon.
-func (s Status) ServiceOrError(name string) (ServiceStatus, error) {
-	v, known := s.Service(name)
-	if known {
-		return v, nil
-	}
-	var names []string
-	for _, v := range s.Services {
-		names = append(names, v.Name)
-	}
-	return v, fmt.Errorf("%w %q, only %s", ErrNoService, name, strings.Join(names, ", "))
 }
 
 // Pool returns the last count of the JRuby pool and its time; nil and zero if the
