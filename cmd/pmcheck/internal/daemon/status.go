@@ -79,20 +79,11 @@ func (d *Daemon) status(now time.Time) status.Status {
 		s.Silent = balancer.Silent(all, now)
 	}
 	s.Refused = d.refused.At(now)
-	s.Budget, s.Gate = d.budget.Load(), d.readGate()
+	s.Budget = d.budget.Load()
+	// What cannot be read is no gate; whether it is alive is for GateStatus.Runs.
+	s.Gate, _ = systemd.Load[*status.GateStatus](systemd.RuntimeFile{Dir: d.GateDir, Name: status.GateFile})
 	s.Warn()
 	return s
-}
-
-// readGate returns what the gate has written of itself, or nil if there is nothing that can be read;
-// GateStatus.Runs tells whether the gate is alive. The text is made printable since others see it.
-func (d *Daemon) readGate() *status.GateStatus {
-	g, err := systemd.Load[*status.GateStatus](systemd.RuntimeFile{Dir: d.GateDir, Name: status.GateFile})
-	if err != nil {
-		return nil
-	}
-	status.Printable(g)
-	return g
 }
 
 func contains(networks []netip.Prefix, addr netip.Addr) bool {
