@@ -24,7 +24,6 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/page"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
-	"github.com/pmcheck/pmcheck/drain"
 )
 
 // maxPages is how many pages are written at a time: any user of the host may open one and not read it. Another
@@ -33,8 +32,7 @@ const maxPages = 16
 
 // Daemon is one daemon. Set the exported fields, call Listen, then Serve.
 type Daemon struct {
-	Version string
-	Log     *slog.Logger
+	Log *slog.Logger
 	// Runtime is a directory in which a daemon saves its balancers for the next one. If it is empty, a new
 	// daemon knows no balancer until that balancer asks.
 	Runtime string
@@ -51,7 +49,6 @@ type Daemon struct {
 	from      *Start // what it was started with; nil without Run
 	settings  atomic.Pointer[config.Config]
 	config    atomic.Pointer[status.ConfigStatus]
-	store     *drain.Store
 	monitor   *monitor.Monitor
 	balancers *balancer.Tracker
 	refused   status.Refusals
@@ -63,23 +60,22 @@ type Daemon struct {
 }
 
 // New returns a daemon for a configuration that was read from file.
-func New(c config.Config, file, version string, log *slog.Logger) *Daemon {
+func New(c config.Config, file string, log *slog.Logger) *Daemon {
 	d := &Daemon{
-		Version: version,
-		Log:     log,
-		started: time.Now(),
-		listen:  c.Listen,
-		store:   c.Store(),
-		page:    page.New(),
-		pages:   semaphore.NewWeighted(maxPages),
+		Log:       log,
+		started:   time.Now(),
+		listen:    c.Listen,
+		balancers: balancer.NewTracker(),
+		page:      page.New(),
+		pages:     semaphore.NewWeighted(maxPages),
 	}
-	d.balancers = balancer.NewTracker()
 	d.metrics = metrics.New(d.status)
 	d.apply(c, file)
-	if err := d.store.MakeUntilReboot(); err != nil {
+	store := c.Store()
+	if err := store.MakeUntilReboot(); err != nil {
 		log.Warn("cannot make the directory for holds until reboot", "error", err)
 	}
-	d.monitor = monitor.New(c, d.store, log, monitor.Hooks{
+	d.monitor = monitor.New(c, store, log, monitor.Hooks{
 		Published: func(s *monitor.State) { d.page.Note(s.Published, s.Result.Pool) },
 		Probed:    d.metrics.Probed,
 	})

@@ -19,7 +19,7 @@ func quiet(t *testing.T) *Daemon {
 	c := config.Default()
 	c.HoldsIn = t.TempDir()
 	c.StatusAllow = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
-	return New(c, "", "test", slog.New(slog.DiscardHandler))
+	return New(c, "", slog.New(slog.DiscardHandler))
 }
 
 func TestPageNeedsStatusAllowAndAPlace(t *testing.T) {

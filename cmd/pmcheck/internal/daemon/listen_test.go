@@ -38,7 +38,7 @@ func TestAnInheritedSocketIsServedWhateverListenSays(t *testing.T) {
 		_, number, _ := net.SplitHostPort(port.Addr().String())
 		r.config.Listen = strings.Replace(tt.listen, "PORT", number, 1)
 		var log strings.Builder
-		d := daemon.New(r.config, "test.yaml", "test", slog.New(slog.NewTextHandler(&log, nil)))
+		d := daemon.New(r.config, "test.yaml", slog.New(slog.NewTextHandler(&log, nil)))
 		d.Ports = []net.Listener{port}
 		if err := d.Listen(t.Context()); err != nil {
 			t.Fatal(err)
@@ -92,7 +92,7 @@ func TestSlowClientsDoNotDelayShutdown(t *testing.T) {
 func TestSocketInUseIsNotReplaced(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
-	second := daemon.New(r.config, "", "test", slog.New(slog.DiscardHandler))
+	second := daemon.New(r.config, "", slog.New(slog.DiscardHandler))
 	if err := second.Listen(t.Context()); err != nil {
 		t.Fatal(err) // its port is free, and a socket in use is only logged
 	}

@@ -46,7 +46,7 @@ func Load(o config.Options) (*Start, error) {
 func (s *Start) Listen(ctx context.Context, out io.Writer) (*Daemon, error) {
 	s.level.Set(s.Config.Log.Level.Level())
 	log := NewLogger(out, &s.level)
-	d := New(s.Config, s.File, ProgramVersion(), log)
+	d := New(s.Config, s.File, log)
 	d.from, d.Runtime, d.GateDir = s, s.last.Dir, "/run/pmcheck-gate"
 	passed, err := systemd.Listeners()
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *Start) Listen(ctx context.Context, out io.Writer) (*Daemon, error) {
 		log.Warn("Puppet's files are missing, so the verdict is unknown until they exist", "error", s.Missing)
 	}
 	log.Info("serving",
-		"version", d.Version,
+		"version", ProgramVersion(),
 		"address", d.Address().String(),
 		"master", s.Config.Probe.Address,
 		"certname", s.Config.Probe.Certname,

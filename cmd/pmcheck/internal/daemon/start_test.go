@@ -79,7 +79,7 @@ func start(t *testing.T, change func(*config.Config)) *testDaemon {
 // run starts another daemon on these ports, or on one of its own, and waits for its first verdict.
 func (r *testDaemon) run(ports ...net.Listener) {
 	r.t.Helper()
-	r.Daemon = daemon.New(r.config, "test.yaml", "test", slog.New(slog.DiscardHandler))
+	r.Daemon = daemon.New(r.config, "test.yaml", slog.New(slog.DiscardHandler))
 	r.Runtime, r.Ports = r.runtime, ports
 	ctx, cancel := context.WithCancel(context.Background())
 	if err := r.Listen(ctx); err != nil {

@@ -68,7 +68,7 @@ func (d *Daemon) statusJSON() ([]byte, error) {
 // status is like Status, without the obstacles, which need the kernel's connections.
 func (d *Daemon) status(now time.Time) status.Status {
 	s := status.New(d.monitor.State(), d.settings.Load(), now)
-	s.Version, s.Started = d.Version, d.started
+	s.Version, s.Started = ProgramVersion(), d.started
 	s.Config = *d.config.Load()
 	if d.settings.Load().Listen != d.listen {
 		s.Warnings = append(s.Warnings, "listen has changed since the daemon was started: restart pmcheck")

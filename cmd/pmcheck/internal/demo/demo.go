@@ -55,7 +55,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	d := daemon.New(loaded.Config, loaded.File, daemon.ProgramVersion(), slog.New(slog.NewTextHandler(o.Log, nil)))
+	d := daemon.New(loaded.Config, loaded.File, slog.New(slog.NewTextHandler(o.Log, nil)))
 	if err := d.Listen(ctx); err != nil {
 		return err
 	}
