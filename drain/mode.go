@@ -1,5 +1,7 @@
 package drain
 
+import "slices"
+
 // Mode is what the operators want of a master, in HAProxy's spelling. Its zero
 // value is no mode; where a mode is needed it counts as Maint, so that a
 // forgotten assignment never makes a master ready.
@@ -14,12 +16,8 @@ const (
 
 // rank returns how strict a mode is. Any other text ranks like Maint.
 func (m Mode) rank() int {
-	switch m {
-	case Ready:
-		return 0
-	case Drain:
-		return 1
-	default:
-		return 2
+	if i := slices.Index([]Mode{Ready, Drain}, m); i >= 0 {
+		return i
 	}
+	return 2
 }

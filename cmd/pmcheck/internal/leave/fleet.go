@@ -73,11 +73,7 @@ func ask(ctx context.Context, member string) (w Witness, own bool) {
 	if err != nil {
 		return w, false
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String()+"/", nil)
-	if err != nil {
-		return w, false
-	}
-	req.Header.Set("User-Agent", status.FleetAgent)
+	asks := &http.Request{URL: u.JoinPath("/"), Header: http.Header{"User-Agent": {status.FleetAgent}}}
 	dialer := net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
 		if tcp.IsLocal(address) {
 			itself.Store(true)
@@ -89,7 +85,7 @@ func ask(ctx context.Context, member string) (w Witness, own bool) {
 		MaxResponseHeaderBytes: 16 << 10,
 		DialContext:            dialer.DialContext,
 	}
-	resp, err := transport.RoundTrip(req)
+	resp, err := transport.RoundTrip(asks.WithContext(ctx))
 	if err != nil {
 		return w, itself.Load()
 	}
