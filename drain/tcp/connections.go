@@ -35,7 +35,6 @@ type Connection struct {
 // host at address, a host:port. Connections to another program that listens on the
 // same port of another address, such as a balancer on a virtual address, are left
 // out, unless host is a name other than localhost. Connections needs no privilege.
-// On systems other than Linux it returns an error wrapping [errors.ErrUnsupported].
 func Connections(address string) ([]Connection, error) {
 	host, port, err := Split(address)
 	if err != nil {

@@ -1,5 +1,3 @@
-//go:build linux
-
 package gate_test
 
 import (

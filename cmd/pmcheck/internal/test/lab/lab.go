@@ -1,5 +1,3 @@
-//go:build linux
-
 // Package lab starts the real programs around pmcheck, for tests and benchmarks: Puppet
 // Server, HAProxy, xinetd, and whole hosts with a systemd of their own.
 //

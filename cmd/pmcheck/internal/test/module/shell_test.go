@@ -1,5 +1,3 @@
-//go:build linux
-
 package module_test
 
 import (

@@ -1,5 +1,3 @@
-//go:build linux
-
 package pool_test
 
 import (
