@@ -15,7 +15,6 @@ import (
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
-// question is one way to ask a master for its state.
 type question struct {
 	path  string
 	named bool // it is about a service, not about the master
@@ -50,7 +49,6 @@ func word(body []byte) string {
 	return said.State
 }
 
-// answer is the answer to a question.
 type answer struct {
 	puppetclient.Answer
 	question
@@ -90,7 +88,6 @@ func (a answer) fault() *Fault {
 	return fail(HTTPError, fmt.Sprintf("HTTP status %d %s", a.Status, http.StatusText(a.Status)))
 }
 
-// request asks the master.
 func (p *Prober) request(ctx context.Context) Result {
 	a, err := p.ask(ctx)
 	r := Result{Answer: a.Answer, Fault: faultOf(err)}
@@ -152,7 +149,6 @@ func (p *Prober) ask(ctx context.Context) (answer, error) {
 	return said, nil
 }
 
-// put puts a question to the master.
 func (p *Prober) put(ctx context.Context, q question) (answer, error) {
 	a, err := p.Do(ctx, q.path)
 	return answer{a, q}, err

@@ -54,7 +54,6 @@ func (s DiskSettings) schedule() *Scheduled {
 	return &Scheduled{Check: (&diskCheck{DiskSettings: s}).check, Interval: diskEvery, Timeout: diskEvery / 10}
 }
 
-// diskCheck looks at the space that Puppet Server needs.
 type diskCheck struct {
 	DiskSettings
 	calls singleflight.Group

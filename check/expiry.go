@@ -93,7 +93,6 @@ func (s ExpirySettings) judge(r Result, now time.Time) Finding {
 	return f
 }
 
-// lacking returns the names for which the master's certificate is not valid.
 func (r Result) lacking(names []string) []string {
 	if r.Server == nil || len(r.Server.DNSNames) == 0 {
 		return nil // agents then compare the common name with the certname

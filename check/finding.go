@@ -51,7 +51,6 @@ type Finding struct {
 	Code    []Environment `json:"code,omitempty"`   // the environments, of the check code
 }
 
-// newFinding returns the finding of a check that is made now and finds nothing wrong.
 func newFinding(name string) Finding {
 	return Finding{Check: name, State: StateOK, Reason: OK, Checked: time.Now()}
 }
@@ -62,7 +61,6 @@ func (f Finding) unknown(why string) Finding {
 	return f
 }
 
-// finding returns a Finding that reports a problem.
 func finding(s State, h Health, r Reason, detail string, args ...any) Finding {
 	return Finding{State: s, Health: h, Reason: r, Detail: fmt.Sprintf(detail, args...)}
 }
@@ -142,7 +140,6 @@ func healthOf(r Reason) Health {
 	return Unhealthy
 }
 
-// faultOf returns the Fault that err wraps, or nil.
 func faultOf(err error) *Fault {
 	fault, _ := errors.AsType[*Fault](err)
 	return fault

@@ -182,7 +182,6 @@ func byAge(a, b Loan) int { return cmp.Compare(a.Seconds, b.Seconds) }
 // while the server starts or replaces instances.
 func (p *Pool) Ready() int { return p.Free + len(p.Borrowed) }
 
-// saturated reports whether requests wait because all instances are at work.
 func (p *Pool) saturated() bool { return p.Free == 0 && len(p.Waiting) > 0 }
 
 // stuck returns for how long requests have waited without any instance being
@@ -240,7 +239,6 @@ const (
 	maxSeconds = 1e9
 )
 
-// parsePool reads an answer of jruby-metrics.
 func parsePool(body []byte) (*Pool, error) {
 	var s poolStatus
 	if err := json.Unmarshal(body, &s); err != nil {

@@ -88,7 +88,6 @@ func checkPuppetDB(ctx context.Context, client *puppetclient.Client) Finding {
 	return f
 }
 
-// readPuppetDB returns f for an answer of PuppetDB.
 func (f Finding) readPuppetDB(a puppetclient.Answer) Finding {
 	var s struct {
 		State string `json:"state"` // starting during maintenance, error without its database

@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// maxFile is the size of the largest hold file that is read.
 const maxFile = 64 << 10
 
 // file is the JSON of a hold file; the package comment describes it.

@@ -43,7 +43,6 @@ func (s *Store) read(recognize func(dir string, info os.FileInfo) error) Snapsho
 	return newSnapshot(taken, slices.Collect(maps.Values(found)))
 }
 
-// directoryHold returns the hold that stands for a directory with the problem err.
 func (s *Store) directoryHold(dir string, err error) Hold {
 	fix := "make sure that it is a directory which the pmcheck daemon can read"
 	switch {
@@ -97,7 +96,6 @@ func (s *Store) scan(dir string) (info os.FileInfo, holds []Hold, err error) {
 	return info, holds, err
 }
 
-// isHold reports whether an entry with this name is a hold.
 func isHold(name string) bool {
 	return strings.HasSuffix(name, suffix) && !strings.HasPrefix(name, ".")
 }

@@ -100,7 +100,6 @@ func (w *Watcher) Run(ctx context.Context) {
 	}
 }
 
-// scan reads the store and publishes the result.
 func (w *Watcher) scan(accept bool) {
 	old := w.Current()
 	w.read(accept)

@@ -86,7 +86,6 @@ func (s *Store) lift(match func(Hold) bool) (lifted []Hold, err error) {
 	return newSnapshot(s.now(), lifted).holds, errors.Join(makeErr, err)
 }
 
-// named matches the holds in files of that name.
 func named(file string) func(Hold) bool {
 	return func(h Hold) bool { return filepath.Base(h.Path) == file }
 }

@@ -58,7 +58,6 @@ type unitWatch struct {
 	told    bool // last was reported
 }
 
-// follow reports changes over one connection to the bus, until it is lost.
 func (w *unitWatch) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx) // ends the connection as well
 	defer cancel()
@@ -125,7 +124,6 @@ func choose(units []dbus.UnitStatus) (first UnitState) {
 	return first
 }
 
-// explain adds how the main process ended, if systemd starts it again or has given up.
 func (w *unitWatch) explain(ctx context.Context, bus *dbus.Conn, s UnitState) UnitState {
 	if s.Active != "activating" && s.Active != "failed" {
 		return s

@@ -169,7 +169,6 @@ func (c *Client) Do(ctx context.Context, path string) (Answer, error) {
 	return a, nil
 }
 
-// roundTrip sends the request and reads the answer.
 func (c *Client) roundTrip(ctx context.Context, a *Answer) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL, nil)
 	if err != nil {
@@ -211,7 +210,6 @@ type conn struct {
 	err     atomic.Pointer[error] // why reading ended
 }
 
-// shakeHands makes c a TLS connection.
 func (c *conn) shakeHands(ctx context.Context, m *material, serverName string) error {
 	own := &m.own
 	if c.trouble = m.trouble(c.born); c.trouble != nil {

@@ -118,7 +118,6 @@ func (r Rule) keeps(b *Balancer, all []Balancer) (why Obstacle, keeps bool) {
 	return why, false
 }
 
-// asks reports whether the hold waits for what balancer b says.
 func (r Rule) asks(b *Balancer) bool {
 	return r.leaving != drain.Firm && b.View != nil && !b.Hides(r.mode)
 }

@@ -104,13 +104,11 @@ func parseView(header string) *View {
 	return v
 }
 
-// pair reads two numbers with a slash between them.
 func pair(text string, a, b *int) bool {
 	first, second, found := strings.Cut(text, "/")
 	return found && count(first, a) && count(second, b)
 }
 
-// count reads a number that is not negative.
 func count(text string, n *int) bool {
 	parsed, err := strconv.ParseUint(text, 10, 31)
 	*n = int(parsed)

@@ -79,7 +79,6 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 	return app
 }
 
-// prepare gives a command what it does not inherit.
 func prepare(command *cli.Command) {
 	command.OnUsageError = onUsageError
 	for _, f := range command.Flags {
@@ -101,7 +100,6 @@ func refuseArguments(c *cli.Context) error {
 	return nil
 }
 
-// misused returns the error of a command that is not used as its help says.
 func misused(c *cli.Context, err error) error {
 	return &exitError{exitUsage, err, c.Command.HelpName + " --help shows the usage"}
 }

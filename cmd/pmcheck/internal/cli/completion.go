@@ -7,7 +7,6 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// completeFlag asks urfave/cli for the words that may follow.
 const completeFlag = "--generate-bash-completion"
 
 // unsafeToComplete reports whether urfave/cli would run the command that is to be completed: after

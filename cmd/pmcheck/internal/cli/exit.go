@@ -36,10 +36,8 @@ const (
 	exitInterrupted = 130 // by a signal, while it waited
 )
 
-// maxLine is the longest line of an error.
 const maxLine = 4000
 
-// exitError carries an exit status up to Run.
 type exitError struct {
 	status int
 	err    error  // nil if there is nothing more to print
@@ -67,7 +65,6 @@ func statusOnly(status int) error {
 	return &exitError{status: status}
 }
 
-// explain returns the exit status of an error, and what the caller can do about it.
 func explain(err error) *exitError {
 	if known, is := errors.AsType[*exitError](err); is {
 		return known

@@ -31,7 +31,6 @@ func serviceFlag(usage string) cli.Flag {
 	return &cli.StringFlag{Name: "service", Usage: usage, Action: checkName("service")}
 }
 
-// checkName refuses a value of a flag that is no name of a holder or a service.
 func checkName(flag string) func(*cli.Context, string) error {
 	return func(_ *cli.Context, name string) error {
 		if err := drain.CheckName(name); err != nil {
@@ -54,7 +53,6 @@ func requestFlags(holder, timeout string, more ...cli.Flag) []cli.Flag {
 	}, more...)
 }
 
-// requestOf reads requestFlags.
 func requestOf(c *cli.Context, mode drain.Mode) leave.Request {
 	return leave.Request{
 		Wait:  durationOf(c, "timeout"),

@@ -41,7 +41,6 @@ func holdCommand(mode drain.Mode, usage string) *cli.Command {
 	}
 }
 
-// endOf reads from the flags when a hold ends; zero is never.
 func endOf(c *cli.Context, now time.Time) (end time.Time, err error) {
 	switch {
 	case c.IsSet("for") && c.IsSet("until"):

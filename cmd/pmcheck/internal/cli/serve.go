@@ -22,7 +22,6 @@ func serveCommand() *cli.Command {
 	}
 }
 
-// serve runs the daemon until a signal ends it.
 func serve(c *cli.Context) error {
 	start, err := daemon.Load(options(c))
 	if err != nil {

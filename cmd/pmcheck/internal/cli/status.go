@@ -34,7 +34,6 @@ func statusCommand() *cli.Command {
 	}
 }
 
-// showStatus shows this host or the only one that is named, and several as a pool.
 func showStatus(c *cli.Context) error {
 	h := hostOf(c)
 	hosts := c.StringSlice("host")
@@ -66,7 +65,6 @@ func showStatus(c *cli.Context) error {
 	return errors.Join(err, statusOnly(statusExit(members)))
 }
 
-// status returns the status of this host.
 func (h *host) status(ctx context.Context) (status.Status, error) {
 	st, err := h.Next(ctx)
 	if errors.Is(err, status.ErrNoDaemon) {
@@ -76,7 +74,6 @@ func (h *host) status(ctx context.Context) (status.Status, error) {
 	return st, err
 }
 
-// portHint says if the port for balancers is taken while no daemon answers.
 func portHint(listen string) string {
 	connection, err := net.DialTimeout("tcp", listen, time.Second)
 	if err != nil {

@@ -90,7 +90,6 @@ func withHold(c *cli.Context) error {
 	return &exitError{status: status, err: errors.Join(err, host.takeBack(set))}
 }
 
-// takeBack lifts the hold of a command, if there is one.
 func (h *host) takeBack(set drain.Hold) error {
 	if set.Mode == "" {
 		return nil

@@ -38,17 +38,14 @@ func hostOf(c *cli.Context) *host {
 	return h
 }
 
-// print prints a line of the result.
 func (h *host) print(format string, args ...any) {
 	h.progress.Note(h.out, fmt.Sprintf(format, args...))
 }
 
-// options says where the configuration of a command comes from.
 func options(c *cli.Context) config.Options {
 	return config.Options{File: c.String("config"), Environ: os.Environ()}
 }
 
-// load reads the configuration for a command.
 func load(c *cli.Context) (*config.Loaded, error) {
 	loaded, err := config.Load(options(c))
 	return loaded, errors.Join(err, loaded.Missing)

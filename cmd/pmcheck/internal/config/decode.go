@@ -87,7 +87,6 @@ func (l *Loaded) section(file, prefix string, n *yaml.Node) map[string]any {
 	return settings
 }
 
-// value returns the text of a value as it is written, or the texts of a list.
 func (l *Loaded) value(n *yaml.Node, key string, at place) any {
 	var text string
 	if n.Decode(&text) == nil {
@@ -101,7 +100,6 @@ func (l *Loaded) value(n *yaml.Node, key string, at place) any {
 	return nil
 }
 
-// keys returns every key, and true for those of sections.
 func (l *Loaded) keys() map[string]bool {
 	keys := map[string]bool{}
 	for _, f := range fields(&l.Config) {
@@ -252,7 +250,6 @@ func parsePrefix(text string) (any, error) {
 	return p, nil
 }
 
-// format returns a value as written in YAML.
 func format(v reflect.Value) string {
 	value := v.Interface()
 	switch x := value.(type) {

@@ -47,7 +47,6 @@ func (p place) String() string {
 	return p.file + ":" + strconv.Itoa(p.line)
 }
 
-// fault records a mistake.
 func (l *Loaded) fault(at place, key, problem, hint string) {
 	l.faults = append(l.faults, Fault{at, key, wrong(problem, hint).Error()})
 }

@@ -52,7 +52,6 @@ func (l *Loaded) askPuppet() error {
 		p.path("probe.crl", &probe.CRL, "hostcrl"))
 }
 
-// setting returns the value of a setting; "" if puppet.conf does not have it, or refers to what is not known.
 func (p *puppetHost) setting(name string) string {
 	value, _, _ := p.resolve(name)
 	return value
@@ -150,7 +149,6 @@ func (p *puppetHost) directories() {
 	}
 }
 
-// written is a setting as puppet.conf has it.
 type written struct {
 	text     string
 	line     int

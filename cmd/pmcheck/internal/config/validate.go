@@ -45,7 +45,6 @@ func (l *Loaded) validate() {
 	l.budget(c.Budget)
 }
 
-// rule adds a fault of a key unless ok is true.
 func (l *Loaded) rule(key string, ok bool, problem, hint string) {
 	if !ok {
 		l.fault(l.places[key], key, problem, hint)

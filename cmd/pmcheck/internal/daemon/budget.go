@@ -88,7 +88,6 @@ func (d *Daemon) keepSlotOnce(ctx context.Context, k *slotKeeper) {
 	d.budget.Store(&known)
 }
 
-// ask takes a step in the database.
 func (k *slotKeeper) ask(ctx context.Context, step leave.SlotStep, reason string) (budget.View, error) {
 	switch step {
 	case leave.SlotRenew:

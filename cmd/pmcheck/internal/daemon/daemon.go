@@ -143,7 +143,6 @@ func (d *Daemon) waitForVerdict(ctx context.Context) {
 	}
 }
 
-// believed reports whether a client counts as a balancer.
 func (d *Daemon) believed(source netip.Addr) bool {
 	from := d.settings.Load().Balancers
 	return source.IsValid() && (len(from) == 0 || contains(from, source))

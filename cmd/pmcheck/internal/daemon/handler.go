@@ -48,7 +48,6 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// check answers a balancer.
 func (h *handler) check(w http.ResponseWriter, r *http.Request, name string) {
 	s := h.monitor.State()
 	service, known := s.Service(name)
@@ -87,7 +86,6 @@ func (h *handler) check(w http.ResponseWriter, r *http.Request, name string) {
 	h.answer(w, r, a.Code, a.Body)
 }
 
-// answer answers a check and counts it.
 func (h *handler) answer(w http.ResponseWriter, r *http.Request, code int, body string) {
 	line(w, code, body)
 	h.metrics.Answered(code, h.client(r))
@@ -117,7 +115,6 @@ func (h *handler) live(w http.ResponseWriter) {
 	line(w, http.StatusOK, "live")
 }
 
-// serveStatus answers with the status.
 func (h *handler) serveStatus(w http.ResponseWriter, r *http.Request) {
 	if !h.mayReadStatus(r) {
 		line(w, http.StatusForbidden, "not allowed: see status_allow")

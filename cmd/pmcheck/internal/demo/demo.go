@@ -117,7 +117,6 @@ checks: {unit: "off", code: "off"}
 	return loaded, err
 }
 
-// obey runs a typed command and returns a line that describes the result.
 func obey(word string, master *checktest.Master, holds *drain.Store) string {
 	var err error
 	switch word {

@@ -90,7 +90,6 @@ func (g *Gate) follow(ctx context.Context, watcher *drain.Watcher) {
 	}
 }
 
-// update decides, and changes the table accordingly.
 func (g *Gate) update(ctx context.Context, holds drain.Snapshot) {
 	now := time.Now()
 	leaving := holds.Leaving(monitor.Server, now) != drain.Firm
@@ -140,7 +139,6 @@ func (g *Gate) set(closed bool) error {
 	return err
 }
 
-// log logs what has changed.
 func (g *Gate) log(before status.GateStatus) {
 	s := g.status
 	if s.Error != "" && s.Error != before.Error {
@@ -151,7 +149,6 @@ func (g *Gate) log(before status.GateStatus) {
 	}
 }
 
-// line describes the gate.
 func line(s status.GateStatus) string {
 	if s.Closed {
 		return "closed: " + s.Reason

@@ -87,7 +87,6 @@ func (t *table) add(c *nftables.Chain, matches []expr.Any, then ...expr.Any) {
 	t.conn.AddRule(&nftables.Rule{Table: c.Table, Chain: c, Exprs: append(matches, then...)})
 }
 
-// open removes the table if there is one.
 func (t *table) open() error {
 	tables, err := t.conn.ListTablesOfFamily(nftables.TableFamilyINet)
 	if err != nil {
@@ -129,7 +128,6 @@ func (t *table) read() (handles []uint64, refused uint64, err error) {
 	return handles, refused, nil
 }
 
-// opens matches the first packet of a TCP connection to a port.
 func opens(port uint16) []expr.Any {
 	const flagsAt, fin, syn, rst, ack = 13, 0x01, 0x02, 0x04, 0x10
 	return []expr.Any{
@@ -150,7 +148,6 @@ func loopback() []expr.Any {
 	return []expr.Any{&expr.Meta{Key: expr.MetaKeyIIFNAME, Register: 1}, equal(name)}
 }
 
-// from matches packets from a network.
 func from(network netip.Prefix) []expr.Any {
 	family, at := byte(unix.NFPROTO_IPV4), uint32(12)
 	if network.Addr().Is6() {

@@ -75,7 +75,6 @@ func (w World) InService(ctx context.Context, service string, limit time.Duratio
 	return err
 }
 
-// expires returns a function that reports whether a time from now on is over.
 func expires(limit time.Duration) func() bool {
 	end := time.Now().Add(limit)
 	return func() bool { return !time.Now().Before(end) }

@@ -75,7 +75,6 @@ func (e *Error) Error() string {
 // errAlone says that the fleet has no other server since the hold took effect.
 var errAlone = errors.New("no other master of the fleet serves")
 
-// departure is one run of Out.
 type departure struct {
 	World
 	Request

@@ -18,7 +18,6 @@ const (
 	LongestTurn = 4 * time.Hour
 )
 
-// phase is a part of the way out.
 type phase int
 
 const (

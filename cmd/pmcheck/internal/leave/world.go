@@ -84,7 +84,6 @@ func (w World) wait(ctx context.Context, over func() bool, settled time.Duration
 	}
 }
 
-// pause waits, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
@@ -92,7 +91,6 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// obstacle returns a list of one.
 func obstacle(kind balancer.ObstacleKind, format string, args ...any) []status.Obstacle {
 	return []status.Obstacle{balancer.NewObstacle(kind, format, args...)}
 }

@@ -11,13 +11,11 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// scrape is the answer to one scrape.
 type scrape struct {
 	ch   chan<- prometheus.Metric
 	sent map[string]bool // by name and labels
 }
 
-// labels are pairs of a name and a value.
 type labels []string
 
 // send sends a sample. Of those with the same labels it sends the first: balancers on one address can
@@ -39,7 +37,6 @@ func (s scrape) send(name, help string, value float64, by labels) {
 	s.ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, names, nil), kind, value, values...)
 }
 
-// status sends the metrics that are read from a status.
 func (s scrape) status(st status.Status) {
 	s.send("pmcheck_config_last_reload_successful", "1 if the last start or reload read pmcheck.yaml, 0 if an older "+
 		"configuration is in use.", truth(st.Config.Error == ""), nil)

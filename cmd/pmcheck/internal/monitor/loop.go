@@ -37,7 +37,6 @@ type outcome struct {
 	result  check.Result
 }
 
-// newProber returns a prober of a service of the master, or of the master itself if service is empty.
 func newProber(c config.Probe, credentials *puppetclient.Credentials, service string) *check.Prober {
 	return &check.Prober{
 		Client: puppetclient.Client{
@@ -169,7 +168,6 @@ func (m *Monitor) pause() time.Duration {
 	return min(m.config.Probe.Interval, hurried)
 }
 
-// serves reports whether a subject belongs to the configuration in use.
 func (m *Monitor) serves(s *subject) bool { return slices.Contains(m.services, s) }
 
 func (m *Monitor) probeAll(ctx context.Context) {
@@ -190,7 +188,6 @@ func (m *Monitor) probe(ctx context.Context, s *subject) {
 	m.work.Go(func() { send(ctx, m.results, outcome{s, s.Probe(ctx)}) })
 }
 
-// send reports whether v was received before ctx ended.
 func send[T any](ctx context.Context, to chan<- T, v T) bool {
 	select {
 	case to <- v:

@@ -15,7 +15,6 @@ const (
 	steps    = 360
 )
 
-// sample is the most that was seen of the JRuby pool in one step.
 type sample struct {
 	Step    int64
 	Size    int // of the pool; zero if it was not seen
@@ -32,7 +31,6 @@ func sampleOf(now time.Time, pool *check.Pool) sample {
 	return s
 }
 
-// most returns the greater numbers of two samples.
 func (s sample) most(o sample) sample {
 	return sample{s.Step, max(s.Size, o.Size), max(s.Working, o.Working), max(s.Waiting, o.Waiting)}
 }

@@ -61,7 +61,6 @@ func (p *Page) Write(w http.ResponseWriter, code int, s status.Status) error {
 	return nil
 }
 
-// view is what the template shows.
 type view struct {
 	status.Status
 	Server  status.ServiceStatus // the master itself

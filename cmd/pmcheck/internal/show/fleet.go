@@ -58,7 +58,6 @@ func Fleet(w io.Writer, members []status.Member) {
 	fmt.Fprintf(w, "\n%d of %d masters serve\n", len(serve), len(members))
 }
 
-// sendText counts the balancers that send new agents to a master, of those that say so.
 func sendText(balancers []status.Balancer) string {
 	send, tell := 0, 0
 	for _, b := range balancers {
@@ -72,7 +71,6 @@ func sendText(balancers []status.Balancer) string {
 	return fmt.Sprintf("%d/%d", send, tell)
 }
 
-// poolText counts the JRubies of a master that answers.
 func poolText(s status.ServiceStatus) string {
 	if pool, _ := s.Pool(); pool != nil && s.Verdict.Health.Serves() {
 		return fmt.Sprintf("%d/%d free", pool.Free, pool.Size)

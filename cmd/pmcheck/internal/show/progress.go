@@ -11,7 +11,6 @@ import (
 	"github.com/pmcheck/pmcheck/check/text"
 )
 
-// maxLine bounds a line, in bytes.
 const maxLine = 1000
 
 // linesEvery is the least time between two lines where lines cannot be
@@ -73,7 +72,6 @@ func (p *Progress) write(format string, args ...any) {
 	p.line, p.written = p.Last, time.Now()
 }
 
-// erase removes the state from a terminal.
 func (p *Progress) erase() {
 	if p.terminal && p.line != "" {
 		fmt.Fprint(p.w, "\033[A\r\033[J")

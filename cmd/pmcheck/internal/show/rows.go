@@ -14,7 +14,6 @@ const (
 	indent = 11
 )
 
-// row writes a row unless its value is empty.
 func row(w io.Writer, name, value string) {
 	if value == "" {
 		return

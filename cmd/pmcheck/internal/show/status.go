@@ -45,7 +45,6 @@ func Status(w io.Writer, st status.Status) {
 	}
 }
 
-// service writes the rows of one service.
 func service(w io.Writer, s status.ServiceStatus, st status.Status) {
 	row(w, s.Name, st.State(s.Name))
 	row(w, "mode", string(s.Mode))
@@ -94,7 +93,6 @@ func checkRows(w io.Writer, c status.CheckStatus, v check.Verdict, now time.Time
 	}
 }
 
-// balancerText says how a balancer has the master, what it was told, and what it asks for.
 func balancerText(b status.Balancer, now time.Time) string {
 	view := "no view"
 	if v := b.View; v != nil {
@@ -108,7 +106,6 @@ func balancerText(b status.Balancer, now time.Time) string {
 		b.Label(), view, b.Answer.Code, text.Age(now.Sub(b.Seen)), b.Asks(), every)
 }
 
-// probe writes the rows of the last probe.
 func probe(w io.Writer, st status.Status) {
 	p := st.Probe
 	if p.Count == 0 {
