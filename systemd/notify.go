@@ -4,8 +4,10 @@ package systemd
 
 import (
 	"fmt"
+	"net"
 	"strings"
 
+	"github.com/coreos/go-systemd/v22/activation"
 	"github.com/coreos/go-systemd/v22/daemon"
 )
 
@@ -36,3 +38,14 @@ func notify(assignments ...string) error {
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// Names of the sockets that the service manager may pass: FileDescriptorName=
+// in the socket units.
+const (
+	HTTPSocket   = "http"   // where balancers ask
+	StatusSocket = "status" // the unix socket that the commands read
+)
+
+// Listeners returns the sockets that the service manager has passed to this process, by name. A second call
+// returns none. Closing a listener leaves the socket open in the service manager, and its file in place.
+func Listeners() (map[string][]net.Listener, error) { return activation.ListenersWithNames() }

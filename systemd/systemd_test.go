@@ -3,10 +3,7 @@ package systemd_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,74 +12,6 @@ import (
 
 	"github.com/pmcheck/pmcheck/systemd"
 )
-
-// TestMain also runs as the process to which sockets are passed.
-func TestMain(m *testing.M) {
-	if os.Getenv("SYSTEMD_TEST_CHILD") != "" {
-		fmt.Println(describe(systemd.Listeners()))
-		fmt.Println(describe(systemd.Listeners()))
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
-
-func describe(listeners map[string][]net.Listener, err error) string {
-	if err != nil {
-		return err.Error()
-	}
-	words := []string{"passed:"}
-	for _, name := range []string{systemd.HTTPSocket, systemd.StatusSocket} {
-		for _, l := range listeners[name] {
-			words = append(words, name, l.Addr().String())
-		}
-	}
-	return strings.Join(words, " ")
-}
-
-func TestListenersAreTakenByName(t *testing.T) {
-	tcp, file := listen(t, "tcp", "127.0.0.1:0")
-	unix, unixFile := listen(t, "unix", filepath.Join(t.TempDir(), "status.sock"))
-	const refused = " of the service manager: FileDescriptorName= is neither http nor status"
-	for _, tt := range []struct {
-		name  string
-		names string
-		files []*os.File
-		want  string
-	}{
-		{"none", "", nil, "passed:"},
-		{"two of a name", "http:http", []*os.File{file, file}, "passed: http " + tcp + " http " + tcp},
-		{"one of each", "status:http", []*os.File{unixFile, file}, "passed: http " + tcp + " status " + unix},
-		{"an unknown name", "pmcheck.socket", []*os.File{file}, `socket "pmcheck.socket"` + refused},
-		{"fewer names than sockets", "http", []*os.File{file, file}, `socket "LISTEN_FD_4"` + refused},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			// Only the process itself can put its number into its environment.
-			cmd := exec.Command("sh", "-c", `LISTEN_PID=$$ exec "$0"`, os.Args[0])
-			cmd.ExtraFiles = tt.files
-			cmd.Env = append(os.Environ(), "SYSTEMD_TEST_CHILD=1", "GORACE=atexit_sleep_ms=0", "LISTEN_FDNAMES="+tt.names,
-				fmt.Sprintf("LISTEN_FDS=%d", len(tt.files)))
-			out, err := cmd.CombinedOutput()
-			if want := tt.want + "\npassed:\n"; err != nil || string(out) != want { // a second call finds none
-				t.Errorf("%v\ngot  %swant %s", err, out, want)
-			}
-		})
-	}
-}
-
-func listen(t *testing.T, network, address string) (string, *os.File) {
-	t.Helper()
-	l, err := net.Listen(network, address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	file, err := l.(interface{ File() (*os.File, error) }).File()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { file.Close() })
-	return l.Addr().String(), file
-}
 
 // The service manager reads each line as an assignment of its own.
 func TestNotifySendsAStatusOfOneLine(t *testing.T) {

@@ -125,13 +125,12 @@ func readFile(path string) ([]byte, error) {
 // withOwner adds to the error of a file that this process may not read the owner, group and mode of the file, or
 // of the directory above it that keeps this process out.
 func withOwner(err error, path string) error {
-	info, hidden := os.Stat(path)
-	for hidden != nil && path != filepath.Dir(path) {
-		path = filepath.Dir(path)
-		info, hidden = os.Stat(path)
-	}
-	if hidden != nil || !errors.Is(err, fs.ErrPermission) {
+	if !errors.Is(err, fs.ErrPermission) {
 		return err
+	}
+	info, hidden := os.Stat(path)
+	for ; hidden != nil; info, hidden = os.Stat(path) {
+		path = filepath.Dir(path)
 	}
 	stat := info.Sys().(*syscall.Stat_t)
 	owner, group := strconv.Itoa(int(stat.Uid)), strconv.Itoa(int(stat.Gid))

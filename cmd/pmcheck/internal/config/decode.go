@@ -144,7 +144,6 @@ func (l *Loaded) override(v *viper.Viper) {
 	}
 }
 
-// A field is one setting: a leaf of Config.
 type field struct {
 	key   string
 	value reflect.Value

@@ -13,7 +13,6 @@ import (
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
-// A puppetHost finds settings of the probe in the Puppet installation of this host.
 type puppetHost struct {
 	*Loaded
 	layout layout
@@ -211,7 +210,6 @@ func (p *puppetHost) resolve(setting string) (value string, line int, err error)
 	return value, line, nil
 }
 
-// A layout is where one packaging of Puppet keeps its files.
 type layout struct {
 	name    string // as an origin
 	confdir string

@@ -3,11 +3,19 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/common/version"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
@@ -99,4 +107,53 @@ func NewLogger(w io.Writer, level slog.Leveler) *slog.Logger {
 		return slog.New(systemd.NewJournalHandler(level))
 	}
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+}
+
+// Listen binds the ports and the unix socket, unless the service manager has bound them: those are served
+// whatever the configuration says, because no other process answers on them.
+// A failure to bind the socket is only logged: the commands find no daemon then, but
+// balancers are answered.
+func (d *Daemon) Listen(ctx context.Context) error {
+	c := d.settings.Load()
+	for _, port := range d.Ports {
+		bound, ok := port.Addr().(*net.TCPAddr)
+		if !ok {
+			return fmt.Errorf("socket %s is not a TCP port: balancers are answered on TCP only", port.Addr())
+		}
+		host, number, _ := net.SplitHostPort(c.Listen)
+		ip := net.ParseIP(host)
+		if number != strconv.Itoa(bound.Port) || host != "" && !ip.IsUnspecified() && !ip.Equal(bound.IP) {
+			d.Log.Warn("listen has no effect, since pmcheck.socket has bound the port: systemctl edit pmcheck.socket, or "+
+				"disable it", "listen", c.Listen, "address", bound.String())
+		}
+	}
+	if len(d.Ports) == 0 {
+		port, err := front.ListenTCP(ctx, c.Listen)
+		if err != nil {
+			return err
+		}
+		d.Ports = []net.Listener{port}
+	}
+	if len(d.Sockets) > 0 {
+		return nil
+	}
+	socket, err := front.ListenSocket(c.Socket)
+	if err != nil {
+		d.Log.Warn("no unix socket, so pmcheck status and wait will not work", "error", err)
+		return nil
+	}
+	d.Sockets = []net.Listener{socket}
+	return nil
+}
+
+// ProgramVersion returns the version that was linked in, or else that of the module, in
+// the form of a package's version: 1.2.3.
+func ProgramVersion() string {
+	if version.Version != "" {
+		return version.Version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return strings.TrimPrefix(info.Main.Version, "v")
+	}
+	return "unknown"
 }

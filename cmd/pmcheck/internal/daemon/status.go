@@ -42,7 +42,6 @@ func (d *Daemon) Status(now time.Time) status.Status {
 // lookEvery is the shortest time from one look to the next.
 const lookEvery = 25 * time.Millisecond
 
-// looks is the last status for a client, as JSON.
 type looks struct {
 	mu    sync.Mutex
 	taken time.Time

@@ -1,10 +1,11 @@
 // Package metrics exports a Status to Prometheus. A scrape reads the current Status and
-// asks Puppet Server nothing. scrape.go has the metrics.
+// asks Puppet Server nothing.
 package metrics
 
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,7 +13,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors/version"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 // Metrics are the daemon's metrics. They are safe for concurrent use.
@@ -65,3 +68,157 @@ func (m *Metrics) Describe(chan<- *prometheus.Desc) {}
 func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	scrape{ch, map[string]bool{}}.status(m.status(time.Now()))
 }
+
+type scrape struct {
+	ch   chan<- prometheus.Metric
+	sent map[string]bool // by name and labels
+}
+
+type labels []string
+
+// send sends a sample. Of those with the same labels it sends the first: balancers on one address can
+// differ in the codes alone that they chose, and a holder may have a hold in each directory.
+func (s scrape) send(name, help string, value float64, by labels) {
+	var names, values []string
+	for i := 0; i < len(by); i += 2 {
+		names, values = append(names, by[i]), append(values, strings.ToValidUTF8(by[i+1], "?")) // from disk, and from clients
+	}
+	key := strings.Join(append(values, name), "\x00")
+	if s.sent[key] {
+		return
+	}
+	s.sent[key] = true
+	kind := prometheus.GaugeValue
+	if strings.HasSuffix(name, "_total") {
+		kind = prometheus.CounterValue
+	}
+	s.ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, names, nil), kind, value, values...)
+}
+
+func (s scrape) status(st status.Status) {
+	s.send("pmcheck_config_last_reload_successful", "1 if the last start or reload read pmcheck.yaml, 0 if an older "+
+		"configuration is in use.", truth(st.Config.Error == ""), nil)
+	s.send("pmcheck_config_last_reload_success_timestamp_seconds", "When the configuration in use was read from "+
+		"pmcheck.yaml.", seconds(st.Config.Loaded), nil)
+	const refused = "Connections that were closed instead of answered: by allow, or by the limit."
+	s.send("pmcheck_refused_connections_total", refused, float64(st.Refused.Allow), labels{"by", "allow"})
+	s.send("pmcheck_refused_connections_total", refused, float64(st.Refused.Limit), labels{"by", "limit"})
+	for _, e := range st.Probe.Expiries {
+		by := labels{"certificate", e.Of, "subject", e.Name, "serial", e.Serial}
+		s.send("pmcheck_certificate_expiry_timestamp_seconds", "When a certificate or CRL expires: own is pmcheck's, "+
+			"server is the master's, ca is in the CA bundle; the subject of a crl is its issuer.", seconds(e.Until), by)
+		s.send("pmcheck_certificate_expiry_margin_seconds", "How long before it expires it should be renewed: 30 days, "+
+			"or a quarter of a lifetime below 120 days.",
+			e.Margin(check.ExpiryWarn).Seconds(), by)
+	}
+	for _, v := range st.Services {
+		s.service(v)
+	}
+	for _, h := range st.Holds {
+		s.hold(h)
+	}
+	if b := st.Budget; b != nil {
+		by := labels{"budget", b.Pool}
+		s.send("pmcheck_budget_slots_out", "Masters of the pool that are out and count, as this one saw last.",
+			float64(b.Out), by)
+		s.send("pmcheck_budget_slots_allowed", "Masters of the pool that may be out, by this one's configuration.",
+			float64(b.Allowed), by)
+		s.send("pmcheck_budget_slots_forced", "Masters among those out that were too many when they left.",
+			float64(b.Forced), by)
+		s.send("pmcheck_budget_reachable", "1 if the database of the budget answered last.", truth(b.Reachable), by)
+	}
+	if st.Gate != nil {
+		s.send("pmcheck_gate_closed", "1 while new connections to the master's port are refused, 0 while the gate is "+
+			"open; absent while no gate runs.", truth(st.Gate.Closed && st.Gate.Runs(st.Time)), nil)
+	}
+	for _, b := range st.Balancers {
+		s.balancer(b)
+	}
+	for _, b := range st.Silent {
+		b.View = nil // it is old
+		s.balancer(b)
+	}
+}
+
+func (s scrape) service(v status.ServiceStatus) {
+	by := labels{"service", v.Name}
+	for _, h := range []check.Health{check.Healthy, check.Busy, check.Warming, check.Unhealthy, check.Unknown} {
+		s.send("pmcheck_verdict", "1 for the verdict on the service, 0 for the others.", truth(v.Verdict.Health == h),
+			append(by, "verdict", string(h)))
+	}
+	s.send("pmcheck_verdict_since_timestamp_seconds", "When the verdict or its reason last changed.",
+		seconds(v.Verdict.Since), by)
+	s.send("pmcheck_verdict_reason_info", "Always 1; the reason of the verdict is a label.", 1,
+		append(by, "reason", string(v.Verdict.Reason)))
+	for _, m := range []drain.Mode{drain.Ready, drain.Drain, drain.Maint} {
+		s.send("pmcheck_mode", "1 for the mode of the service, 0 for the others.", truth(v.Mode == m),
+			append(by, "mode", string(m)))
+	}
+	s.send("pmcheck_serving", "1 while balancers are told to use the service.", truth(v.Serves()), by)
+	for _, c := range v.Checks {
+		s.finding(c.Finding)
+	}
+}
+
+func (s scrape) finding(f check.Finding) {
+	by := labels{"check", f.Check}
+	for _, state := range []check.State{check.StateOK, check.StateWarn, check.StateBad, check.StateNone} {
+		s.send("pmcheck_check_state", "1 for the state of the check, 0 for the others.", truth(f.State == state),
+			append(by, "severity", string(f.Severity), "state", string(state)))
+	}
+	s.send("pmcheck_check_reason_info", "Always 1; the reason for the state of the check is a label, stale if the "+
+		"check is stuck.", 1, append(by, "reason", string(f.Reason)))
+	for _, e := range f.Code {
+		s.send("pmcheck_code_info", "Always 1; equal ids mean equal code.", 1, labels{"environment", e.Name, "id", e.ID})
+	}
+	p := f.Pool
+	if p == nil {
+		return
+	}
+	s.send("pmcheck_jruby_instances", "Configured JRuby instances.", float64(p.Size), nil)
+	s.send("pmcheck_jruby_borrowed_instances", "Busy JRuby instances.", float64(len(p.Borrowed)), nil)
+	s.send("pmcheck_jruby_waiting_requests", "Requests that wait for a JRuby instance.", float64(len(p.Waiting)), nil)
+	s.send("pmcheck_jruby_borrow_timeouts_total", "Requests that gave up waiting for a JRuby instance since Puppet "+
+		"Server started.", float64(p.Timeouts), nil)
+	s.send("pmcheck_jruby_queue_limit_hits_total", "Requests turned away at max-queued-requests since Puppet Server "+
+		"started.", float64(p.LimitHits), nil)
+}
+
+func (s scrape) hold(h drain.Hold) {
+	by := labels{"holder", h.Holder, "service", h.Service}
+	s.send("pmcheck_hold_info", "Always 1, for each hold in effect; an empty service is every service.", 1,
+		append(by, "mode", string(h.Mode)))
+	if !h.Since.IsZero() {
+		s.send("pmcheck_hold_since_timestamp_seconds", "When a hold was set.", seconds(h.Since), by)
+	}
+	if !h.Until.IsZero() {
+		s.send("pmcheck_hold_end_timestamp_seconds", "When a hold ends by itself; absent if it never does.",
+			seconds(h.Until), by)
+	}
+}
+
+func (s scrape) balancer(b status.Balancer) {
+	by, v := labels{"balancer", b.Node, "source", b.Source.String(), "server", b.Name, "service", b.Service}, b.View
+	s.send("pmcheck_balancer_check_timestamp_seconds", "When a balancer asked last, up to a day ago.", seconds(b.Seen), by)
+	if v == nil {
+		return
+	}
+	for _, state := range []string{"UP", "DOWN", "NOLB", "DRAIN", "MAINT"} {
+		s.send("pmcheck_balancer_state", "1 for the balancer's state of the master, 0 for the others.",
+			truth(v.State == state), append(by, "state", state))
+	}
+	if v.WeightTotal > 0 {
+		s.send("pmcheck_balancer_weight_ratio", "The master's share of the weight of all servers of a balancer.",
+			float64(v.Weight)/float64(v.WeightTotal), by)
+	}
+	s.send("pmcheck_balancer_sessions", "Sessions that a balancer has with the master.", float64(v.Sessions), by)
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func seconds(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }
