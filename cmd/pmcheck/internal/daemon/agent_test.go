@@ -116,14 +116,7 @@ func TestStaleVerdictIsNotAnswered(t *testing.T) {
 	start(t, func(c *config.Config) { c.Probe.MaxAge = time.Millisecond }).waitFor(503, "unknown: stale")
 }
 
-func TestVerdictReachesTheAnswer(t *testing.T) {
-	t.Parallel()
-	r := start(t, nil)
-	r.master.Set(checktest.Stopped) // the kept connection ends: no tick is needed
-	r.waitFor(503, "unhealthy: refused")
-}
-
-func TestModeReachesTheAnswer(t *testing.T) {
+func TestModeAndVerdictReachTheAnswer(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
 	r.hold(drain.Drain)
@@ -134,6 +127,8 @@ func TestModeReachesTheAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.waitFor(200, answer.Serving)
+	r.master.Set(checktest.Stopped) // the kept connection ends: no tick is needed
+	r.waitFor(503, "unhealthy: refused")
 }
 
 // On a slow machine the checks take so long that the loop asks meanwhile, in its own time.

@@ -39,9 +39,6 @@ func TestPageIsForBrowsers(t *testing.T) {
 			}
 		})
 	}
-	if code, body := r.ask("HEAD / HTTP/1.1\r\nHost: m1\r\n" + accepts + "\r\n"); code != 503 || body != "" {
-		t.Errorf("HEAD: %d %q, want 503 and no body", code, body)
-	}
 	if list := r.Status(time.Now()).Balancers; len(list) != 2 {
 		t.Errorf("%d balancers, want 2: browsers do not count", len(list))
 	}

@@ -61,13 +61,6 @@ func TestSinceIsTheLastChange(t *testing.T) {
 	}
 }
 
-func TestLiveEndsWhenTheLoopStops(t *testing.T) {
-	s := &State{Published: time.Now(), MaxAge: time.Second}
-	if !s.Live(s.Published.Add(999*time.Millisecond)) || s.Live(s.Published.Add(time.Second)) {
-		t.Error("a state is live for MaxAge after it was published")
-	}
-}
-
 // Between two states that are published, a verdict can expire and a hold can end.
 func TestServingChangesWithoutANewState(t *testing.T) {
 	start := time.Now()
