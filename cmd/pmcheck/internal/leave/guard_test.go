@@ -269,7 +269,7 @@ func TestADaemonThatIsKilledHarmsNobody(t *testing.T) {
 			ordinary(2).run(t, func(ctx context.Context, p *pool) {
 				m := p.members[0]
 				go m.withoutDaemon(at, out)
-				if _, err := m.restart(ctx); err != nil {
+				if err := m.restart(ctx); err != nil {
 					t.Errorf("killed after %s for %s: %v", at, out, err)
 				}
 				time.Sleep(max(0, at+out) + 10*time.Second)

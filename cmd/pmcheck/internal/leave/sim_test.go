@@ -36,8 +36,7 @@ type shape struct {
 	masters   int
 	balancers int
 	maxOut    int
-	locked    bool          // the checks of all servers of a balancer begin in the same moment
-	starts    time.Duration // the masters leave at random moments within this time
+	locked    bool // the checks of all servers of a balancer begin in the same moment
 	budget    bool
 	fleet     bool // balancers send no view: the fleet is the witness
 }
@@ -46,13 +45,10 @@ type shape struct {
 // rule, and the way out and back itself.
 type pool struct {
 	shape
-	mu       sync.Mutex
 	members  []*member
 	backends []*haproxy.Backend
+	mu       sync.Mutex
 	slots    map[string]bool
-	none     map[*haproxy.Backend]time.Time // since when a backend has used no server
-	noneFor  time.Duration                  // the longest such time
-	mostOut  int                            // the most servers that a backend has missed at once
 }
 
 // A member is a master of the pool, with its daemon.
@@ -74,7 +70,7 @@ type member struct {
 
 // run starts a pool, and calls f once it is in service. The pool ends when f returns.
 func (s shape) run(t *testing.T, f func(ctx context.Context, p *pool)) {
-	p := &pool{shape: s, none: map[*haproxy.Backend]time.Time{}, slots: map[string]bool{}}
+	p := &pool{shape: s, slots: map[string]bool{}}
 	if _, err := os.Stat("/dev/shm"); err == nil { // a disk that is busy elsewhere takes long to sync
 		t.Setenv("TMPDIR", "/dev/shm")
 	}
@@ -97,9 +93,7 @@ func (s shape) run(t *testing.T, f func(ctx context.Context, p *pool)) {
 			p.balance(ctx, i)
 		}
 		time.Sleep(2 * time.Minute)
-		p.mu.Lock()
-		p.noneFor, p.mostOut = 0, 0
-		p.mu.Unlock()
+		p.outage() // that of the start does not count
 		f(ctx, p)
 		cancel()
 		time.Sleep(s.Inter + s.DownInter) // every goroutine has seen it
@@ -108,7 +102,7 @@ func (s shape) run(t *testing.T, f func(ctx context.Context, p *pool)) {
 
 // balance starts the checks of one HAProxy.
 func (p *pool) balance(ctx context.Context, i int) {
-	b := &haproxy.Backend{Settings: p.Settings, Node: fmt.Sprintf("lb%d", i), Name: "puppet", Changed: p.changed}
+	b := &haproxy.Backend{Settings: p.Settings, Node: fmt.Sprintf("lb%d", i), Name: "puppet"}
 	from := netip.AddrFrom4([4]byte{198, 51, 100, byte(i + 1)})
 	phase := rand.N(p.Inter)
 	for n, m := range p.members {
@@ -129,33 +123,13 @@ func (p *pool) balance(ctx context.Context, i int) {
 	}
 }
 
-// changed notes which servers a balancer uses.
-func (p *pool) changed(b *haproxy.Backend) {
-	used := len(b.Used())
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	since, none := p.none[b]
-	if none {
-		p.noneFor = max(p.noneFor, time.Since(since))
-	}
-	switch {
-	case used == 0 && !none:
-		p.none[b] = time.Now()
-	case used > 0:
-		delete(p.none, b)
-	}
-	p.mostOut = max(p.mostOut, len(b.Servers)-used)
-}
-
-// outage returns the longest time for which a balancer has used no server so far, and the most servers
-// that one has missed.
+// outage returns the worst of the balancers' outages since it was called last.
 func (p *pool) outage() (none time.Duration, out int) {
 	for _, b := range p.backends {
-		b.Look()
+		noneOf, outOf := b.Outage()
+		none, out = max(none, noneOf), max(out, outOf)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.noneFor, p.mostOut
+	return none, out
 }
 
 // answer is the daemon's answer to a check.
@@ -349,12 +323,11 @@ func (m *member) becomes(h check.Health) {
 	m.changed()
 }
 
-// restart is a restart of the service with the guard: out, down for a while, and back. It returns how long that took.
-func (m *member) restart(ctx context.Context) (time.Duration, error) {
-	began := time.Now()
+// restart is a restart of the service with the guard: out, down for a while, and back.
+func (m *member) restart(ctx context.Context) error {
 	m.mu.Lock()
-	if m.agents.Before(began) {
-		m.agents = began.Add(rand.N(20 * time.Second))
+	if now := time.Now(); m.agents.Before(now) {
+		m.agents = now.Add(rand.N(20 * time.Second))
 	}
 	m.mu.Unlock()
 	_, err := leave.Out(ctx, m.world(), command(stop))
@@ -363,7 +336,7 @@ func (m *member) restart(ctx context.Context) (time.Duration, error) {
 	if m.budget {
 		go m.giveBack(ctx)
 	}
-	return time.Since(began), errors.Join(err, back)
+	return errors.Join(err, back)
 }
 
 // isDown has the service stop, and start after a while.
@@ -383,21 +356,6 @@ func (m *member) giveBack(ctx context.Context) {
 	m.pool.mu.Lock()
 	defer m.pool.mu.Unlock()
 	delete(m.slots, m.name)
-}
-
-// all restarts all masters, and returns how long that took and what failed.
-func (p *pool) all(ctx context.Context) (time.Duration, error) {
-	began := time.Now()
-	var group errgroup.Group
-	for _, m := range p.members {
-		group.Go(func() error {
-			time.Sleep(rand.N(p.starts + 1))
-			_, err := m.restart(ctx)
-			return err
-		})
-	}
-	err := group.Wait()
-	return time.Since(began), err
 }
 
 // limits are the defaults.
@@ -451,17 +409,24 @@ func (s shape) simulate(t *testing.T, n int) {
 	bad, most := 0, 0
 	var longest, slowest time.Duration
 	for i := range n {
-		s.starts = []time.Duration{0, 2 * time.Second, 6 * time.Second, time.Minute}[i%4]
+		within := []time.Duration{0, 2 * time.Second, 6 * time.Second, time.Minute}[i%4]
 		s.run(t, func(ctx context.Context, p *pool) {
-			took, err := p.all(ctx)
-			if err != nil {
+			began := time.Now()
+			var group errgroup.Group
+			for _, m := range p.members {
+				group.Go(func() error {
+					time.Sleep(rand.N(within + 1)) // they leave at random moments
+					return m.restart(ctx)
+				})
+			}
+			if err := group.Wait(); err != nil {
 				t.Error(err)
 			}
 			none, out := p.outage()
 			if none > 0 {
 				bad++
 			}
-			most, longest, slowest = max(most, out), max(longest, none), max(slowest, took)
+			most, longest, slowest = max(most, out), max(longest, none), max(slowest, time.Since(began))
 		})
 	}
 	t.Logf("of %d: %d without a server, for %s at most; at most %d out; the slowest took %s",

@@ -55,10 +55,11 @@ type Backend struct {
 	Node    string
 	Name    string
 	Servers []*Server
-	// Changed is called with the lock after each change of a state.
-	Changed func(b *Backend)
 
-	mu sync.Mutex
+	mu      sync.Mutex
+	none    time.Time     // since when it uses no server
+	noneFor time.Duration // the longest such time
+	mostOut int           // the most servers that it has missed at once
 }
 
 // Start sets all servers to the state that HAProxy gives them at its start: UP, and one failure from DOWN.
@@ -112,17 +113,32 @@ func (b *Backend) Answered(s *Server, code int) {
 	}
 	if s.state != before {
 		s.since, s.ramps = time.Now(), s.state == Up
-		if b.Changed != nil {
-			b.Changed(b)
-		}
+		b.note()
 	}
 }
 
-// Look calls Changed.
-func (b *Backend) Look() {
+// note takes into account which servers are used. The caller must hold the lock.
+func (b *Backend) note() {
+	used := len(b.used())
+	if !b.none.IsZero() {
+		b.noneFor = max(b.noneFor, time.Since(b.none))
+	}
+	switch {
+	case used > 0:
+		b.none = time.Time{}
+	case b.none.IsZero():
+		b.none = time.Now()
+	}
+	b.mostOut = max(b.mostOut, len(b.Servers)-used)
+}
+
+// Outage returns the longest time without a server and the most servers that were out at once, since its last call.
+func (b *Backend) Outage() (none time.Duration, out int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.Changed(b)
+	b.note()
+	none, out, b.noneFor, b.mostOut = b.noneFor, b.mostOut, 0, 0
+	return none, out
 }
 
 // State returns what is concluded of a server.
@@ -132,8 +148,8 @@ func (b *Backend) State(s *Server) State {
 	return s.state
 }
 
-// Used returns the servers that get new sessions. The caller must hold the lock, as Changed does.
-func (b *Backend) Used() (used []*Server) {
+// used returns the servers that get new sessions. The caller must hold the lock.
+func (b *Backend) used() (used []*Server) {
 	for _, backup := range []bool{false, true} {
 		for _, s := range b.Servers {
 			if s.Backup == backup && s.state == Up && (!backup || len(used) == 0) { // no allbackups
@@ -159,7 +175,7 @@ func (b *Backend) Header(s *Server) string {
 		state += fmt.Sprintf(" %d/%d", s.health-b.Rise+1, b.Fall)
 	}
 	total := 0
-	for _, u := range b.Used() {
+	for _, u := range b.used() {
 		total += b.sixteenths(u)
 	}
 	return fmt.Sprintf("%s; address=192.0.2.1; port=8140; name=%s/%s; node=%s; weight=%d/%d; scur=0/0; qcur=0",
