@@ -19,7 +19,6 @@ func TestUntilIsTheNextMomentThatTheClockShows(t *testing.T) {
 		{"19:00", evening, "2026-11-22T19:00:00+01:00"},
 		{"18:00", "2026-10-24T19:00:00+02:00", "2026-10-25T18:00:00+01:00"}, // summer time ends
 		{"2026-11-23 18:00", evening, "2026-11-23T18:00:00+01:00"},
-		{"yesterday", evening, `cannot parse time "yesterday"`},
 		{"2026-11-21 18:59", evening, "2026-11-21 18:59 is in the past"},
 	} {
 		until, err := parseUntil(tt.text, at(t, tt.now).In(zone))

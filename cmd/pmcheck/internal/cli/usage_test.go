@@ -31,7 +31,6 @@ func TestMisuseIsNamedAndDoesNothing(t *testing.T) {
 		"drain --reason":                {"flag needs an argument: -reason"},
 		"ready --all --hold upgrade":    {"--all lifts every hold"},
 		"wait":                          {"pmcheck wait needs --for=ready or --for=out", "hint: pmcheck wait --help"},
-		"wait --for soon":               {"pmcheck wait needs --for=ready or --for=out"},
 		"guard stop":                    {"guard takes stop, start, reload or reloaded, and a unit"},
 		"guard stop --help":             {"guard takes stop, start, reload or reloaded, and a unit"},
 		"gate shut":                     {"gate takes run or open"},

@@ -112,11 +112,9 @@ func TestSectionsSayWhatIsTrue(t *testing.T) {
 		{"a busy moment", drain.Ready, check.Busy, func(_ *status.Status, v *status.ServiceStatus) {
 			v.ServingSince, v.Verdict.Since = now.Add(-3*time.Hour), now.Add(-27*time.Second)
 		}, "headline", "in service; no balancer asks For 3h , since"},
-		{"a wrong allow", drain.Ready, check.Healthy, func(s *status.Status, _ *status.ServiceStatus) {
-			s.Refused.From = []status.Refusal{{Source: lb1, Count: 9, Since: now}}
-			s.Warn()
-		}, "headline", "in service; no balancer asks " +
-			"Drain it before a restart. Warning: 192.0.2.5 was refused since 2026-11-20 12:00:00, 9×: it is not in allow"},
+		{"a warning", drain.Ready, check.Healthy, func(s *status.Status, _ *status.ServiceStatus) {
+			s.Warnings = []string{"lb1 was refused"}
+		}, "headline", "in service; no balancer asks Drain it before a restart. Warning: lb1 was refused"},
 		{"holds", drain.Drain, check.Healthy, func(s *status.Status, _ *status.ServiceStatus) {
 			s.Holds = []drain.Hold{
 				{Holder: "op", Mode: drain.Drain, Reason: "CHG-1", Until: now.Add(52 * time.Minute)},
@@ -154,12 +152,6 @@ func TestSectionsSayWhatIsTrue(t *testing.T) {
 				t.Errorf("%s\nwant %s", got, tt.want)
 			}
 		})
-	}
-}
-
-func TestMayRestartIsSaidOnce(t *testing.T) {
-	if n := strings.Count(render(t, master(drain.Drain, check.Healthy)), "it may be restarted"); n != 1 {
-		t.Errorf("the page says %d times whether it may be restarted", n)
 	}
 }
 

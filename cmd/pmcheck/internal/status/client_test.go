@@ -45,17 +45,6 @@ func TestHostileStatusIsRefusedBeforeItIsDecoded(t *testing.T) {
 	}
 }
 
-func TestLongHeadersAreRefused(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("X-Long", strings.Repeat("x", 32<<10))
-		io.WriteString(w, "{}")
-	}))
-	defer server.Close()
-	if _, err := (status.Client{URL: server.URL}).Status(t.Context()); !errors.Is(err, status.ErrNoDaemon) {
-		t.Errorf("%v, want ErrNoDaemon", err)
-	}
-}
-
 // ask returns the status that a client reads from a daemon that answers body.
 func ask(t *testing.T, body string) (status.Status, error) {
 	t.Helper()

@@ -99,6 +99,7 @@ func TestErrorsOfTheClientArePrintable(t *testing.T) {
 		{"refusal of pmcheck", "HTTP/1.0 403 Forbidden\r\n\r\nx\n", " answers 403 Forbidden: see status_allow there"},
 		{"status line", "HTTP/1.1 503 \x1b[2J\r\nContent-Length: 0\r\n\r\n", " answers 503 [2J"},
 		{"header", "HTTP/1.1 200 OK\r\n\x1b[2J evil\r\n\r\n", ""},
+		{"long header", "HTTP/1.0 200 OK\r\nX: " + strings.Repeat("x", 32<<10) + "\r\n\r\n{}", ""},
 		{"not JSON", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n\x1b[2J", ""},
 		{"an invalid time", reply(`{"time": "` + "\u202e" + `"}`), ""},
 		{"a long text for a number", reply(`{"probe": {"count": "` + strings.Repeat("x", 10<<10) + `"}}`), ""},
