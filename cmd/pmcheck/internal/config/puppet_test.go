@@ -39,12 +39,6 @@ func TestPuppetSettingsAreFound(t *testing.T) {
 				"probe.ca: " + aioCerts + "ca.pem # AIO layout",
 				"probe.crl: " + aioSSL + "crl.pem # AIO layout",
 			}},
-		{name: "Debian",
-			files: map[string]string{oldConf: "[main]\nssldir = /srv/ssl\n\n[master]\ncertname=m1\n", debian: ""},
-			want: []string{
-				"probe.certname: m1 # /etc/puppet/puppet.conf:5",
-				"probe.certificate: /srv/ssl/certs/m1.pem # /etc/puppet/puppet.conf:5",
-			}},
 		{name: "Debian without puppet.conf", files: map[string]string{oldSSL + "certs/HOST.pem": "", debian: ""},
 			want: []string{
 				"probe.certname: HOST # certificate in /var/lib/puppet/ssl/certs",
@@ -119,6 +113,9 @@ localcacert = /ca.pem # of $name
 		{name: "the only certificate",
 			files: map[string]string{aioCerts + "puppet.example.org.pem": "", aioCerts + "ca.pem": ""},
 			want:  []string{"probe.certname: puppet.example.org # certificate in " + aioSSL + "certs"}},
+		{name: "broken, and overridden", yaml: "probe: {certname: m1, certificate: /c, key: /k, ca: /ca, crl: /crl}\n",
+			files: map[string]string{aioConf: "certname = $nonesuch\nhostcrl = x\nssldir = $ssldir\n"},
+			want:  []string{"probe.crl: /crl # F:1"}},
 		{name: "no Puppet", yaml: "probe: {certname: m1, certificate: /c, key: /k, ca: /ca, crl: /crl}\n",
 			want: []string{"probe.crl: /crl # F:1"}},
 	}
@@ -205,10 +202,4 @@ func TestTheExpiryCheckKnowsTheNamesThatAgentsUse(t *testing.T) {
 			t.Errorf("%q: %v, want %v", conf, got, want)
 		}
 	}
-}
-
-// A broken setting in puppet.conf does not matter if pmcheck.yaml overrides it.
-func TestPuppetIsAskedOnlyWhatIsMissing(t *testing.T) {
-	found(t, map[string]string{aioConf: "certname = $nonesuch\nhostcrl = x\nssldir = $ssldir\n"},
-		"probe: {certname: m1, address: 'm1:8140', certificate: /c, key: /k, ca: /ca, crl: /crl}\n")
 }

@@ -31,7 +31,6 @@ func TestEachRequestHasItsAnswer(t *testing.T) {
 		{"bare httpchk", "OPTIONS / HTTP/1.0\r\n\r\n", 200, answer.Serving},
 		{"GET 1.0", "GET / HTTP/1.0\r\n\r\n", 200, answer.Serving},
 		{"GET 1.1", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", 200, answer.Serving},
-		{"GET 1.1 without Host", "GET / HTTP/1.1\r\n\r\n", 200, answer.Serving},
 		{"GET 1.1 without Host, with others", "GET / HTTP/1.1\r\nUser-Agent: x\r\nHostess: y\r\n\r\n", 200, answer.Serving},
 		{"HEAD", "HEAD / HTTP/1.0\r\n\r\n", 200, ""},
 		{"by name", "GET /server HTTP/1.0\r\n\r\n", 200, answer.Serving},

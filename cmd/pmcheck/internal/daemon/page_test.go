@@ -12,7 +12,7 @@ import (
 // accepts is what Chromium sends with a navigation.
 const accepts = "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8\r\n"
 
-func TestPageIsForBrowsers(t *testing.T) {
+func TestPageIsForBrowsersAndHasSafeHeaders(t *testing.T) {
 	t.Parallel()
 	const view = "X-Haproxy-Server-State: UP; name=p/m1; node=lb1; weight=1/2; scur=1/2; qcur=0\r\n"
 	tests := []struct {
@@ -42,11 +42,6 @@ func TestPageIsForBrowsers(t *testing.T) {
 	if list := r.Status(time.Now()).Balancers; len(list) != 2 {
 		t.Errorf("%d balancers, want 2: browsers do not count", len(list))
 	}
-}
-
-func TestPageHasSafeHeaders(t *testing.T) {
-	t.Parallel()
-	r := start(t, nil)
 	policies := map[string]bool{}
 	for range 2 {
 		resp, _ := r.exchange("GET / HTTP/1.1\r\nHost: m1\r\n" + accepts + "\r\n")

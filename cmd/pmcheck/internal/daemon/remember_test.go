@@ -22,7 +22,8 @@ func TestRestartForgetsNoBalancer(t *testing.T) {
 	r := start(t, nil)
 	r.ask(lb1)
 	for range 2 {
-		r.restart()
+		r.stop()
+		r.run()
 		s := r.Status(time.Now())
 		if len(s.Balancers) != 1 || s.Balancers[0].Node != "lb1" || s.Balancers[0].Codes.Drain != 404 {
 			t.Fatalf("after a restart: %+v", s.Balancers)
@@ -37,7 +38,8 @@ func TestRestartForgetsNoBalancer(t *testing.T) {
 		t.Errorf("a balancer that has not asked since is not an obstacle: %+v", o)
 	}
 	r.config.Balancers = []netip.Prefix{netip.MustParsePrefix("198.51.100.1/32")}
-	r.restart()
+	r.stop()
+	r.run()
 	if s := r.Status(time.Now()); len(s.Balancers) != 0 {
 		t.Errorf("restored %+v, which the setting balancers excludes", s.Balancers)
 	}

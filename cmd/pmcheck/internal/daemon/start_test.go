@@ -3,7 +3,6 @@ package daemon_test
 import (
 	"bufio"
 	"context"
-	"flag"
 	"io"
 	"log/slog"
 	"net"
@@ -18,16 +17,8 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/loopback"
 	"github.com/pmcheck/pmcheck/drain"
 )
-
-// TestMain runs more tests at a time than there are CPUs: most of them wait.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	flag.Set("test.parallel", "8")
-	os.Exit(m.Run())
-}
 
 // testDaemon is a daemon against a stand-in master.
 type testDaemon struct {
@@ -46,12 +37,7 @@ type testDaemon struct {
 func start(t *testing.T, change func(*config.Config)) *testDaemon {
 	t.Helper()
 	dir := t.TempDir()
-	address, release, err := loopback.Reserve() // the stand-in restarts on the same port
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { release() })
-	m, err := checktest.NewMaster(filepath.Join(dir, "puppet"), "puppet1.example.test", address)
+	m, err := checktest.NewMaster(filepath.Join(dir, "puppet"), "puppet1.example.test", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,13 +86,6 @@ func (r *testDaemon) run(ports ...net.Listener) {
 	}
 	r.t.Cleanup(r.stop)
 	r.waitUntil(func() bool { return r.Status(time.Now()).Probe.Count > 0 })
-}
-
-// restart replaces the daemon by another.
-func (r *testDaemon) restart() {
-	r.t.Helper()
-	r.stop()
-	r.run()
 }
 
 // dial opens a connection to the port, and sends text.
