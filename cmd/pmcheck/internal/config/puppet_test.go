@@ -3,7 +3,6 @@ package config_test
 import (
 	"errors"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -132,29 +131,32 @@ localcacert = /ca.pem # of $name
 	}
 }
 
-func TestPuppetSaysRevocation(t *testing.T) {
-	for conf, want := range map[string]puppetclient.Revocation{
-		"":                                 "",
-		"certificate_revocation = leaf\n":  puppetclient.RevocationLeaf,
-		"certificate_revocation = false\n": puppetclient.RevocationOff,
-	} {
-		l := found(t, map[string]string{aioConf: "certname = m1\n" + conf}, "")
-		if got := l.Config.Probe.Revocation; got != want {
-			t.Errorf("%q: %s, want %s", conf, got, want)
-		}
+// What Puppet's settings say beside those of pmcheck.
+func TestPuppetSaysMore(t *testing.T) {
+	type more struct {
+		Revocation    puppetclient.Revocation
+		Others, Names []string // what the checks of the disk and of expiry look at
 	}
-}
-
-func TestTheDiskCheckKnowsTheLogsAndTheCode(t *testing.T) {
-	for yaml, want := range map[string][]string{
-		"code: {}\n":                         {"/var/log/puppetserver", "/etc/puppet/code"},
-		"code: {dir: /srv/code}\n":           {"/var/log/puppetserver", "/srv/code"},
-		"puppet: {conf: /srv/puppet.conf}\n": nil,
+	const elsewhere, logs = "puppet: {conf: /srv/puppet.conf}\n", "/var/log/puppetserver"
+	for _, tt := range []struct {
+		conf, yaml string
+		want       more
+	}{
+		{"", elsewhere, more{}},
+		{"", "code: {}\n", more{Others: []string{logs, "/etc/puppet/code"}}},
+		{"", "code: {dir: /srv/code}\n", more{Others: []string{logs, "/srv/code"}}},
+		{"certificate_revocation = leaf\n", elsewhere, more{Revocation: puppetclient.RevocationLeaf}},
+		{"certificate_revocation = false\n", elsewhere, more{Revocation: puppetclient.RevocationOff}},
+		{"dns_alt_names = puppet, DNS:Puppet.example.org,IP:192.0.2.1,\n", elsewhere,
+			more{Names: []string{"puppet", "puppet.example.org"}}},
+		{"server = ca.example.org\n", elsewhere, more{}}, // it may be there for the CA
+		{"server = pool.example.org\nca_server = ca.example.org\n", elsewhere, more{Names: []string{"pool.example.org"}}},
+		{"server = ca\nca_server = ca\n", elsewhere, more{}},
 	} {
-		const conf = "certname = m1\n"
-		l := found(t, map[string]string{oldConf: conf, debian: "", "/srv/puppet.conf": conf}, yaml)
-		if disk := l.Config.Disk; !slices.Equal(disk.Others, want) {
-			t.Errorf("%s: %s, want %s", yaml, disk.Others, want)
+		conf := "[main]\ncertname = m1\n" + tt.conf
+		c := found(t, map[string]string{oldConf: conf, debian: "", "/srv/puppet.conf": conf}, tt.yaml).Config
+		if d := cmp.Diff(tt.want, more{c.Probe.Revocation, c.Disk.Others, c.Expiry.Names}); d != "" {
+			t.Errorf("%q, %q (-want +got):\n%s", tt.conf, tt.yaml, d)
 		}
 	}
 }
@@ -187,19 +189,4 @@ func load(t *testing.T, files map[string]string, yaml string) (*config.Loaded, e
 	}
 	l, err := config.Load(config.Options{File: "F", Root: root(t, all)})
 	return l, errors.Join(err, l.Missing)
-}
-
-func TestTheExpiryCheckKnowsTheNamesThatAgentsUse(t *testing.T) {
-	for conf, want := range map[string][]string{
-		"": nil,
-		"dns_alt_names = puppet, DNS:Puppet.example.org,IP:192.0.2.1,\n": {"puppet", "puppet.example.org"},
-		"server = ca.example.org\n":                                      nil, // it may be there for the CA
-		"server = pool.example.org\nca_server = ca.example.org\n":        {"pool.example.org"},
-		"server = ca\nca_server = ca\n":                                  nil,
-	} {
-		l := found(t, map[string]string{oldConf: "[main]\ncertname = m1\n" + conf, oldSSL + "x": ""}, "")
-		if got := l.Config.Expiry.Names; !slices.Equal(got, want) {
-			t.Errorf("%q: %v, want %v", conf, got, want)
-		}
-	}
 }
