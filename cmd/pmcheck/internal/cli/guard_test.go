@@ -14,18 +14,16 @@ import (
 // TestUnitTimeoutsExceedTheLargestSettings compares the timeouts of the units, which
 // systemd enforces, with the largest values that the settings of the guard may have.
 func TestUnitTimeoutsExceedTheLargestSettings(t *testing.T) {
-	most := map[string]time.Duration{}
-	guard := reflect.TypeFor[config.Guard]()
-	for i := range guard.NumField() {
-		tag := guard.Field(i).Tag
-		bound, err := config.ParseDuration(tag.Get("max"))
+	most := func(setting string) time.Duration {
+		field, _ := reflect.TypeFor[config.Guard]().FieldByName(setting)
+		bound, err := config.ParseDuration(field.Tag.Get("max"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		most[tag.Get("yaml")] = bound
+		return bound
 	}
 	const margin, insist = time.Minute, 4 * time.Minute
-	out, back := leave.LongestTurn+insist+most["wait"]+margin, most["return"]+margin
+	out, back := leave.LongestTurn+insist+most("Wait")+margin, most("Return")+margin
 	for _, tt := range []struct {
 		unit, timeout string
 		least         time.Duration

@@ -34,14 +34,8 @@ func member(host string, mode drain.Mode, views ...string) status.Member {
 	}
 	for _, view := range views {
 		b := status.Balancer{Service: "server", Checks: 5, Interval: 2}
-		switch state, steps, _ := strings.Cut(view, " "); {
-		case view == "caller":
-			b.Checks = 1
-		case view != "silent":
-			b.View = &status.View{State: state}
-			if steps != "" {
-				b.View.Step, b.View.Steps = int(steps[0]-'0'), int(steps[2]-'0')
-			}
+		if view != "silent" {
+			b.View = &status.View{State: view}
 		}
 		s.Balancers = append(s.Balancers, b)
 	}
@@ -49,7 +43,7 @@ func member(host string, mode drain.Mode, views ...string) status.Member {
 }
 
 func TestFleetIsATable(t *testing.T) {
-	leaving := member("m8", drain.Ready, "UP", "caller")
+	leaving := member("m8", drain.Ready, "UP")
 	leaving.Status.Holds = []drain.Hold{{Holder: "guard", Mode: drain.Drain, Leaving: drain.LeavingInTurn}}
 	dead := member("m9", drain.Ready)
 	dead.Status.Services[0].Answer.Code = 503
@@ -57,8 +51,8 @@ func TestFleetIsATable(t *testing.T) {
 	var b strings.Builder
 	show.Fleet(&b, []status.Member{
 		{Host: "m3", Error: "connection refused"},
-		member("m4", drain.Ready, "UP", "DOWN 1/2", "UP"),
-		member("m5.example.com", drain.Drain, "UP 2/3", "MAINT", "NOLB", "DRAIN", "UP", "DOWN", "silent", "silent"),
+		member("m4", drain.Ready, "UP", "DOWN", "UP"),
+		member("m5.example.com", drain.Drain, "UP", "MAINT", "NOLB", "DRAIN", "UP", "DOWN", "silent"),
 		leaving,
 		dead,
 	})
@@ -112,11 +106,7 @@ func TestFleetOfAHundredIsReadable(t *testing.T) {
 	}
 	var b strings.Builder
 	show.Fleet(&b, pool)
-	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
-	for at, want := range map[int]string{100: "m99 ", 102: "m00: timeout", 120: "m18: timeout", 121: "and 81 more",
-		123: "0 of 100 masters serve"} {
-		if !strings.HasPrefix(lines[at], want) {
-			t.Errorf("line %d is %q, want %q", at, lines[at], want)
-		}
+	if end := "\nm18: timeout\nand 81 more\n\n0 of 100 masters serve\n"; !strings.HasSuffix(b.String(), end) {
+		t.Error(b.String())
 	}
 }

@@ -18,15 +18,12 @@ import (
 func TestADaemonThatHangsInItsAnswerDoesNotAnswer(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	hangs := make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	_, err := answered(ctx, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"version": "1`)
 		_ = http.NewResponseController(w).Flush()
-		<-hangs
-	}))
-	defer server.Close()
-	defer close(hangs)
-	if _, err := (status.Client{URL: server.URL}).Status(ctx); !errors.Is(err, status.ErrNoDaemon) {
+		<-ctx.Done()
+	})
+	if !errors.Is(err, status.ErrNoDaemon) {
 		t.Errorf("%v, want ErrNoDaemon", err)
 	}
 }
@@ -47,10 +44,12 @@ func TestHostileStatusIsRefusedBeforeItIsDecoded(t *testing.T) {
 
 // ask returns the status that a client reads from a daemon that answers body.
 func ask(t *testing.T, body string) (status.Status, error) {
-	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		io.WriteString(w, body)
-	}))
+	return answered(t.Context(), func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) })
+}
+
+// answered returns the status that a client reads from a daemon.
+func answered(ctx context.Context, daemon http.HandlerFunc) (status.Status, error) {
+	server := httptest.NewServer(daemon)
 	defer server.Close()
-	return status.Client{URL: server.URL}.Status(t.Context())
+	return status.Client{URL: server.URL}.Status(ctx)
 }

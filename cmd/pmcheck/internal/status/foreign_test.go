@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"reflect"
 	"strings"
 	"testing"
@@ -105,13 +104,11 @@ func TestErrorsOfTheClientArePrintable(t *testing.T) {
 		{"a long text for a number", reply(`{"probe": {"count": "` + strings.Repeat("x", 10<<10) + `"}}`), ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, err := answered(t.Context(), func(w http.ResponseWriter, _ *http.Request) {
 				conn, _, _ := w.(http.Hijacker).Hijack()
 				io.WriteString(conn, tt.answer)
 				conn.Close()
-			}))
-			defer server.Close()
-			_, err := status.Client{URL: server.URL}.Status(t.Context())
+			})
 			if err == nil {
 				t.Fatal("no error")
 			}
