@@ -75,6 +75,8 @@ func TestBadConfigsAreRefused(t *testing.T) {
 			"F:1: probe.certname: M1.example.org is not a certname (lower case, no spaces, no slash)"},
 		{"timeout above interval", "probe: {timeout: 5s}\n",
 			"F:1: probe.timeout: 5s is not below probe.interval, 5s (a probe has to end before the next begins)"},
+		{"interval below timeout", "probe:\n  interval: 1s\n",
+			"F:2: probe.timeout: 1.5s is not below probe.interval, 1s (a probe has to end before the next begins)"},
 		{"eject for what masters share", "checks: {puppetdb: eject, disk: eject}\n",
 			"F:1: checks.puppetdb: cannot be eject (the masters share what it looks at, so all of them would be taken out " +
 				"in the same minute)"},
