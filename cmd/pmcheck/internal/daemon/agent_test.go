@@ -110,11 +110,6 @@ func TestALoopThatHasStoppedIsNotLive(t *testing.T) {
 	}
 }
 
-func TestStaleVerdictIsNotAnswered(t *testing.T) {
-	t.Parallel()
-	start(t, func(c *config.Config) { c.Probe.MaxAge = time.Millisecond }).waitFor(503, "unknown: stale")
-}
-
 func TestModeAndVerdictReachTheAnswer(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
