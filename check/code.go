@@ -29,7 +29,8 @@ type CodeSettings struct {
 
 const (
 	codeEvery       = 2 * time.Minute
-	maxEnvironments = 1000 // that are reported
+	maxEnvironments = 1000    // that are reported
+	maxRecord       = 1 << 20 // bytes of a record of r10k or g10k, which has about 100 for each module
 )
 
 func code() Check {
@@ -116,8 +117,12 @@ func deployed(record []byte) (lines []string) {
 // hash returns 48 bits, which is enough to tell deployments apart.
 func hash(list any) string { return fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, list)))[:12] }
 
-// contents returns the content of a file; empty if it cannot be read.
+// contents returns the content of a small regular file; empty if it cannot be read.
 func contents(path ...string) []byte {
-	data, _ := os.ReadFile(filepath.Join(path...))
+	name := filepath.Join(path...)
+	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() || info.Size() > maxRecord {
+		return nil
+	}
+	data, _ := os.ReadFile(name)
 	return bytes.TrimSpace(data)
 }

@@ -9,6 +9,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/pmcheck/pmcheck/check"
 )
 
@@ -64,6 +66,8 @@ func TestCodeIsIdentified(t *testing.T) {
 		{"a ref outside", map[string]string{".git/HEAD": "ref: ../../../etc/passwd"}, mtime},
 		{"by hand", map[string]string{"manifests/site.pp": ""}, mtime},
 		{"a record that is cut", map[string]string{".r10k-deploy.json": r10kRecord[:100]}, mtime},
+		{"a record that is too long", map[string]string{".r10k-deploy.json": r10kRecord + strings.Repeat(" ", 1<<20)},
+			mtime},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := idOf(t, tt.files)
@@ -83,6 +87,10 @@ func TestCodeIsBounded(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(dir, fmt.Sprint("feature_", i)), 0o755); err != nil {
 			t.Fatal(err)
 		}
+	}
+	fifo := filepath.Join(dir, "feature_0", ".r10k-deploy.json")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
 	}
 	if got := newCode(dir).Check(t.Context()); len(got.Code) != 1000 {
 		t.Errorf("%d environments, want 1000", len(got.Code))

@@ -92,7 +92,6 @@ func Fold(probe Verdict, findings []Finding) Verdict {
 	return folded
 }
 
-// rank returns the position of h in the order from the best health to the worst.
 func rank(h Health) int { return slices.Index([]Health{Healthy, Busy, Warming, Unhealthy, Unknown}, h) }
 
 // Reason is a short code that explains a master's state. The set is closed and safe

@@ -66,7 +66,6 @@ func (e *Error) Error() string {
 // Unwrap returns e.Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// failed returns an Error with a text that is formatted by fmt.Errorf.
 func failed(r Reason, format string, args ...any) *Error {
 	return &Error{r, fmt.Errorf(format, args...)}
 }

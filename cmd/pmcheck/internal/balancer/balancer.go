@@ -184,7 +184,6 @@ func (b *Balancer) Asks() string {
 	return asked.String()
 }
 
-// gone reports whether the balancer has stopped asking.
 func (b *Balancer) gone(now time.Time) bool {
 	silent := now.Sub(b.Seen)
 	least := goneAfter

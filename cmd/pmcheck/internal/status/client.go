@@ -112,7 +112,6 @@ func (c Client) dialSocket(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
-// decode reads a status, within its bounds.
 func decode(body io.Reader, s *Status) error {
 	data, err := io.ReadAll(io.LimitReader(body, maxStatus+1))
 	switch {
