@@ -3,7 +3,6 @@ package daemon_test
 import (
 	"bufio"
 	"encoding/json"
-	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -56,23 +55,6 @@ func TestEachRequestHasItsAnswer(t *testing.T) {
 	long := bufio.NewReader(r.dial("GET / HTTP/1.0\r\nX: " + strings.Repeat("x", 12<<10)))
 	if line, err := long.ReadString('\n'); !strings.HasPrefix(line, "HTTP/1.1 431 ") {
 		t.Errorf("long headers: %q, %v, want 431", line, err)
-	}
-}
-
-func TestKeptConnectionNeedsNoHost(t *testing.T) {
-	t.Parallel()
-	c := start(t, nil).dial("")
-	reader := bufio.NewReader(c)
-	for i := range 3 {
-		io.WriteString(c, "GET / HTTP/1.1\r\n\r\n")
-		resp, err := http.ReadResponse(reader, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		io.Copy(io.Discard, resp.Body)
-		if resp.StatusCode != 200 {
-			t.Errorf("request %d: %d, want 200", i, resp.StatusCode)
-		}
 	}
 }
 

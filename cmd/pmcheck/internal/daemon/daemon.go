@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
@@ -25,10 +24,6 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/page"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
-
-// maxPages is how many pages are written at a time: any user of the host may open one and not read it. Another
-// browser is answered like a balancer.
-const maxPages = 16
 
 // Daemon is one daemon. Set the exported fields, call Listen, then Serve.
 type Daemon struct {
@@ -54,8 +49,8 @@ type Daemon struct {
 	refused   status.Refusals
 	metrics   *metrics.Metrics
 	page      *page.Page
-	pages     *semaphore.Weighted                 // the places for pages that are being written
-	looks     looks                               // for clients that read the status
+	pages     look[page.Document]
+	json      look[[]byte]
 	budget    atomic.Pointer[status.BudgetStatus] // nil without one
 }
 
@@ -67,7 +62,6 @@ func New(c config.Config, file string, log *slog.Logger) *Daemon {
 		listen:    c.Listen,
 		balancers: balancer.NewTracker(),
 		page:      page.New(),
-		pages:     semaphore.NewWeighted(maxPages),
 	}
 	d.metrics = metrics.New(d.status)
 	d.apply(c, file)

@@ -64,11 +64,13 @@ func (h *handler) check(w http.ResponseWriter, r *http.Request, name string) {
 	decide := func(spare bool) answer.Answer {
 		return answer.Decide(mode, service.Verdict.At(now), codes, spare)
 	}
-	if wantsPage(r) && h.mayReadStatus(r) && h.pages.TryAcquire(1) { // a browser is not counted as a balancer
-		defer h.pages.Release(1)
-		if err := h.page.Write(w, decide(true).Code, h.Status(now)); err != nil {
+	if wantsPage(r) && h.mayReadStatus(r) { // a browser is not counted as a balancer
+		document, err := h.pages.get(h.Daemon, h.page.Render)
+		if err != nil {
 			line(w, http.StatusInternalServerError, "cannot render the page: "+err.Error())
+			return
 		}
+		document.Write(w, decide(true).Code)
 		return
 	}
 	a, delay := decide(true), time.Duration(0)
@@ -120,7 +122,7 @@ func (h *handler) serveStatus(w http.ResponseWriter, r *http.Request) {
 		line(w, http.StatusForbidden, "not allowed: see status_allow")
 		return
 	}
-	data, err := h.statusJSON()
+	data, err := h.json.get(h.Daemon, encode)
 	if err != nil {
 		line(w, http.StatusInternalServerError, "cannot encode the status: "+err.Error())
 		return

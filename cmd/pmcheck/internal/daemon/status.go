@@ -42,26 +42,31 @@ func (d *Daemon) Status(now time.Time) status.Status {
 // lookEvery is the shortest time from one look to the next.
 const lookEvery = 25 * time.Millisecond
 
-type looks struct {
+// A look shows the status in the form T. Clients that wait for one share it: any user of the host may ask as often, and
+// read as slowly, as he likes, and neither balancers nor memory must suffer.
+type look[T any] struct {
 	mu    sync.Mutex
 	taken time.Time
-	json  []byte
+	shows T
 	err   error
 }
 
-// statusJSON returns a status that is not older than the question. Clients that wait for one share it: any user of the
-// host may ask as often, and read as slowly, as he likes, and neither balancers nor memory must suffer.
-func (d *Daemon) statusJSON() ([]byte, error) {
-	asked, l := time.Now(), &d.looks
+// get returns a look that is not older than the question.
+func (l *look[T]) get(d *Daemon, show func(status.Status) (T, error)) (T, error) {
+	asked := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.taken.Before(asked) {
 		time.Sleep(time.Until(l.taken.Add(lookEvery)))
 		l.taken = time.Now()
-		l.json, l.err = json.MarshalIndent(d.Status(l.taken), "", "  ")
-		l.json = append(l.json, '\n')
+		l.shows, l.err = show(d.Status(l.taken))
 	}
-	return l.json, l.err
+	return l.shows, l.err
+}
+
+func encode(s status.Status) ([]byte, error) {
+	data, err := json.MarshalIndent(s, "", "  ")
+	return append(data, '\n'), err
 }
 
 // status is like Status, without the obstacles, which need the kernel's connections.

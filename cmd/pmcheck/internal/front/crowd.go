@@ -53,7 +53,10 @@ func (l *crowd) Accept() (net.Conn, error) {
 			l.refuse(client, false)
 			continue
 		}
-		l.admit(admitted)
+		if evicted := l.admit(admitted); evicted != nil {
+			evicted.Conn.Close() // its reader sees the end and closes it properly
+			l.refuse(evicted.party.address, true)
+		}
 		return admitted, nil
 	}
 }
@@ -62,7 +65,8 @@ func (l *crowd) Accept() (net.Conn, error) {
 // IPv4-mapped IPv6 address becomes IPv4, and a link-local address loses its zone.
 func Address(client netip.AddrPort) netip.Addr { return client.Addr().Unmap().WithZone("") }
 
-func (l *crowd) admit(c *conn) {
+// admit adds a connection, and returns the one that has to make room for it, or nil.
+func (l *crowd) admit(c *conn) (evicted *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.count[c.party] == nil {
@@ -71,13 +75,11 @@ func (l *crowd) admit(c *conn) {
 	c.siblings = l.count[c.party]
 	*c.siblings++
 	l.open = append(l.open, c)
-	if len(l.open) <= l.max {
-		return
+	if len(l.open) > l.max {
+		evicted = slices.MaxFunc(l.open, func(a, b *conn) int { return cmp.Compare(*a.siblings, *b.siblings) })
+		l.remove(evicted)
 	}
-	evicted := slices.MaxFunc(l.open, func(a, b *conn) int { return cmp.Compare(*a.siblings, *b.siblings) })
-	l.remove(evicted)
-	evicted.Conn.Close() // its reader sees the end and closes it properly
-	l.refuse(evicted.party.address, true)
+	return evicted
 }
 
 func (l *crowd) refuse(client netip.Addr, limit bool) {
@@ -129,7 +131,7 @@ const suppliedHost = "Host: pmcheck\r\n"
 // Read completes a request that arrives in one piece, as a health check does. A request
 // that arrives in pieces, or behind another one, is not changed.
 func (c *conn) Read(b []byte) (int, error) {
-	if len(b) <= len(suppliedHost) { // net/http waits for the next request with a read of one byte
+	if len(b) <= len(suppliedHost) { // net/http waits for the end of the client with a read of one byte
 		return c.Conn.Read(b)
 	}
 	n, err := c.Conn.Read(b[:len(b)-len(suppliedHost)])
@@ -142,7 +144,7 @@ func (c *conn) Read(b []byte) (int, error) {
 }
 
 // missingHost returns where a Host header belongs in a whole HTTP/1.1 request
-// that has none, and 0 in anything else. The first byte of the request may be missing.
+// that has none, and 0 in anything else.
 func missingHost(request []byte) int {
 	end := bytes.IndexByte(request, '\n') + 1
 	if !bytes.HasSuffix(request[:end], []byte(" HTTP/1.1\r\n")) || !bytes.HasSuffix(request, []byte("\r\n\r\n")) {

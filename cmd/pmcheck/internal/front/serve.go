@@ -18,8 +18,7 @@ import (
 
 // Bounds on what a client may take. A check is one packet each way.
 const (
-	requestTime = 10 * time.Second // from a request's first byte to its last, and as long again for the answer
-	idleTime    = 75 * time.Second // from an answer to the next request
+	requestTime = 10 * time.Second // for the request, and as long again for the answer
 	maxHeader   = 8 << 10
 	// On shutdown, requests in flight get shutdownTime. Connections that arrive
 	// later queue in the kernel for the next daemon.
@@ -48,12 +47,14 @@ func (s *Server) ServeHTTP(ctx context.Context, group *errgroup.Group, l net.Lis
 		Handler:                      h,
 		ReadTimeout:                  requestTime, // of a body, too, which no handler reads
 		WriteTimeout:                 requestTime,
-		IdleTimeout:                  idleTime,
 		MaxHeaderBytes:               maxHeader,
 		DisableGeneralOptionsHandler: true,
 		// Resets are common on a health-check port.
 		ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 	}
+	// A connection gets one answer, as each check has a connection of its own. A client that sends a hundred
+	// requests at once would keep the one CPU from the others for as long as it takes to answer all of them.
+	server.SetKeepAlivesEnabled(false)
 	clients := &crowd{Listener: l, allowed: s.Allowed, refused: s.Refused, max: s.Places, count: map[party]*int{}}
 	served := make(chan struct{})
 	group.Go(func() error {
@@ -72,7 +73,6 @@ func (s *Server) ServeHTTP(ctx context.Context, group *errgroup.Group, l net.Lis
 		// still be answered.
 		clients.Listener.Close()
 		<-served
-		server.SetKeepAlivesEnabled(false)
 		clients.awaitNone(shutdownTime)
 		server.Close()
 		return nil

@@ -41,24 +41,32 @@ func New() *Page {
 	})}
 }
 
-// Write answers a request with the page and a status code. If Write returns an error, it has written nothing.
-func (p *Page) Write(w http.ResponseWriter, code int, s status.Status) error {
+// Document is the page of one status.
+type Document struct {
+	body  []byte
+	nonce string
+}
+
+// Render returns the page of a status.
+func (p *Page) Render(s status.Status) (Document, error) {
 	v := p.view(s)
 	var body bytes.Buffer
-	if err := p.parsed().Execute(&body, v); err != nil {
-		return err
-	}
+	err := p.parsed().Execute(&body, v)
+	return Document{body.Bytes(), v.Nonce}, err
+}
+
+// Write answers a request with the page and a status code.
+func (d Document) Write(w http.ResponseWriter, code int) {
 	header := w.Header()
 	header.Set("Content-Type", "text/html; charset=utf-8")
-	header.Set("Content-Security-Policy", "default-src 'none'; style-src 'nonce-"+v.Nonce+"'; script-src 'nonce-"+v.Nonce+
+	header.Set("Content-Security-Policy", "default-src 'none'; style-src 'nonce-"+d.nonce+"'; script-src 'nonce-"+d.nonce+
 		"'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("Cache-Control", "no-store")
 	header.Set("Vary", "Accept")
 	w.WriteHeader(code)
-	w.Write(body.Bytes())
-	return nil
+	w.Write(d.body)
 }
 
 type view struct {

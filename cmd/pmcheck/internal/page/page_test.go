@@ -23,10 +23,12 @@ import (
 // render returns the page of a status.
 func render(t testing.TB, s status.Status) string {
 	t.Helper()
-	w := httptest.NewRecorder()
-	if err := page.New().Write(w, 200, s); err != nil {
+	document, err := page.New().Render(s)
+	if err != nil {
 		t.Fatal(err)
 	}
+	w := httptest.NewRecorder()
+	document.Write(w, 200)
 	return w.Body.String()
 }
 

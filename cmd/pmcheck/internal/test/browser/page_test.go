@@ -15,9 +15,11 @@ import (
 // serve starts a server that shows a scene with its status code, and returns the URL.
 func serve(t *testing.T, s *scene) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := s.page.Write(w, s.status.Services[0].Answer.Code, s.status); err != nil {
+		document, err := s.page.Render(s.status)
+		if err != nil {
 			t.Error(err)
 		}
+		document.Write(w, s.status.Services[0].Answer.Code)
 	}))
 	t.Cleanup(server.Close)
 	return server.URL + "/"
