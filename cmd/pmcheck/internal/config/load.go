@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -70,7 +71,7 @@ func (l *Loaded) Settings() []Setting {
 func Load(o Options) (*Loaded, error) {
 	l := &Loaded{Config: Default(), options: o, places: map[string]place{}}
 	name := cmp.Or(o.File, DefaultFile)
-	data, err := os.ReadFile(filepath.Join(o.Root, name))
+	data, err := o.read(name)
 	if o.File == "" && errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	} else {
@@ -88,4 +89,19 @@ func Load(o Options) (*Loaded, error) {
 	}
 	l.Config.Probe.MaxAge = l.Config.Probe.maxAge()
 	return l, join(l.faults)
+}
+
+// read returns the content of a configuration file, of 1 MiB at most: the daemon must not die of a log in its place.
+func (o Options) read(path string) ([]byte, error) {
+	const most = 1 << 20
+	f, err := os.Open(filepath.Join(o.Root, path))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if len(data) > most {
+		return nil, fmt.Errorf("%s is larger than 1 MiB", path)
+	}
+	return data, err
 }

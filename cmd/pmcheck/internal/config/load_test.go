@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -56,10 +57,11 @@ func TestStrongerSourceWins(t *testing.T) {
 }
 
 func TestUnreadableFileIsNamed(t *testing.T) {
-	dir := t.TempDir()
-	absent := dir + "/absent.yaml"
+	dir := root(t, map[string]string{"big.yaml": strings.Repeat("#\n", 1<<19+1)})
+	absent, big := dir+"/absent.yaml", dir+"/big.yaml"
 	for file, want := range map[string]string{
 		absent: "read configuration: open " + absent + ": no such file or directory",
+		big:    "read configuration: " + big + " is larger than 1 MiB",
 		dir:    "read configuration: read " + dir + ": is a directory",
 	} {
 		_, err := config.Load(config.Options{File: file})

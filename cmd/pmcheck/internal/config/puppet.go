@@ -33,7 +33,7 @@ func (l *Loaded) askPuppet() error {
 			"(set puppet.conf, or probe.certname, certificate, key, ca and crl)"}
 	}
 	p := &puppetHost{Loaded: l, layout: layout, file: cmp.Or(l.Config.Puppet.Conf, layout.conf())}
-	data, err := os.ReadFile(filepath.Join(p.options.Root, p.file))
+	data, err := p.options.read(p.file)
 	if err != nil && (l.Config.Puppet.Conf != "" || !errors.Is(err, fs.ErrNotExist)) {
 		if cause, is := errors.AsType[*fs.PathError](err); is {
 			err = cause.Err // the place has the path already
