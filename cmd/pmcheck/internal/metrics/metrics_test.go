@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,6 +26,20 @@ func TestEachVerdictAndEachCodeIsASeries(t *testing.T) {
 	if n, err := testutil.GatherAndCount(m.registry, "pmcheck_verdict", "pmcheck_answers_total"); n != 6 || err != nil {
 		t.Errorf("%d series, %v; want five verdicts and one code", n, err)
 	}
+}
+
+func TestScrapesPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, began := New(func(now time.Time) status.Status { return status.Status{Time: now} }), time.Now()
+		for range 5 {
+			if _, err := testutil.GatherAndCount(m.registry); err != nil {
+				t.Error(err)
+			}
+		}
+		if took := time.Since(began); took != 4*collectEvery {
+			t.Errorf("five scrapes took %s, want %s", took, 4*collectEvery)
+		}
+	})
 }
 
 // TestFullStatusHasTheMetricsOfTheManual: and they pass the linter of promtool.
