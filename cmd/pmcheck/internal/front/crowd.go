@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -96,20 +95,6 @@ func (l *crowd) remove(c *conn) {
 	l.open = slices.Delete(l.open, at, at+1)
 	if *c.siblings--; *c.siblings == 0 {
 		delete(l.count, c.party)
-	}
-}
-
-// awaitNone returns when no connection is open, or after a while.
-func (l *crowd) awaitNone(while time.Duration) {
-	const pause = 2 * time.Millisecond
-	for range while / pause {
-		l.mu.Lock()
-		left := len(l.open)
-		l.mu.Unlock()
-		if left == 0 {
-			return
-		}
-		time.Sleep(pause)
 	}
 }
 
