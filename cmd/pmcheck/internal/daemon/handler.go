@@ -26,9 +26,7 @@ func (d *Daemon) handler(trusted bool) http.Handler { return &handler{d, trusted
 
 // ServeHTTP implements http.Handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Header.Get("Via") != "" { // a cache is on the way
-		w.Header().Set("Cache-Control", "no-store")
-	}
+	w.Header().Set("Cache-Control", "no-store") // not even one on the way answers for the master
 	if r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions {
 		w.Header().Set("Allow", "GET, HEAD, OPTIONS")
 		line(w, http.StatusMethodNotAllowed, "method not allowed")
@@ -128,7 +126,6 @@ func (h *handler) serveStatus(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
 	w.Write(data)
 }
 

@@ -63,7 +63,6 @@ func (d Document) Write(w http.ResponseWriter, code int) {
 		"'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Referrer-Policy", "no-referrer")
-	header.Set("Cache-Control", "no-store")
 	header.Set("Vary", "Accept")
 	w.WriteHeader(code)
 	w.Write(d.body)
