@@ -27,7 +27,6 @@ func serve(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	daemon.UseLittle()
 	d, err := start.Listen(c.Context, c.App.ErrWriter)
 	if err != nil {
 		return err

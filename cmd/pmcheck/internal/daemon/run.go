@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"runtime"
-	"runtime/debug"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -75,20 +73,4 @@ func (d *Daemon) feedWatchdog(turned time.Time) time.Time {
 		d.notify(systemd.Ping())
 	}
 	return last
-}
-
-// UseLittle keeps the daemon from running on more than one CPU at a time, unless
-// GOMAXPROCS is set. With more CPUs the runtime wakes a second thread for each
-// request, to look for work that does not exist: at a thousand requests a second
-// that is a third of the daemon's CPU time (make bench).
-//
-// Unless GOGC is set, garbage is collected when it is half as large as the rest of the heap,
-// not as large: that takes 2 MiB from the resident memory.
-func UseLittle() {
-	if os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(1)
-	}
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(50)
-	}
 }
