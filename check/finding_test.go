@@ -28,7 +28,7 @@ func TestFoldTakesTheWorst(t *testing.T) {
 	busyUnit := find(check.CheckUnit, check.Busy, check.UnitReloading)
 	shared, off, quiet := down, full, full
 	stopped.State, shared.Severity, off.Severity, quiet.Health = check.StateNone, check.Warn, check.Off, ""
-	tests := []struct {
+	for _, tt := range []struct {
 		name     string
 		probe    check.Health
 		findings []check.Finding
@@ -46,8 +46,7 @@ func TestFoldTakesTheWorst(t *testing.T) {
 		{"a unit that serves does not explain", check.Unhealthy, []check.Finding{busyUnit}, "of-the-probe"},
 		{"nothing is known, and the unit explains", check.Unknown, []check.Finding{full, stop}, check.UnitStopping},
 		{"nothing explains", check.Unhealthy, []check.Finding{full, down}, "of-the-probe"},
-	}
-	for _, tt := range tests {
+	} {
 		probe := check.Verdict{Health: tt.probe, Reason: "of-the-probe", Since: at.Add(-time.Hour),
 			Checked: at.Add(-time.Second), Expires: at.Add(time.Second)}
 		want := probe

@@ -42,7 +42,6 @@ func newProber(t *testing.T, m *checktest.Master) *check.Prober {
 	return p
 }
 
-// wantReason fails the test unless the probe ended with the reason.
 func wantReason(t *testing.T, r check.Result, want check.Reason) {
 	t.Helper()
 	got := check.OK
@@ -54,7 +53,6 @@ func wantReason(t *testing.T, r check.Result, want check.Reason) {
 	}
 }
 
-// wantQuestions fails the test unless do asks the master so many questions.
 func wantQuestions(t *testing.T, m *checktest.Master, want int64, do func()) {
 	t.Helper()
 	before := m.Questions()

@@ -95,7 +95,6 @@ func FuzzParsePool(f *testing.F) {
 	})
 }
 
-// recorded returns the answer of a busy pool.
 func recorded(t testing.TB) []byte {
 	t.Helper()
 	data, err := os.ReadFile("testdata/pool-busy.json")

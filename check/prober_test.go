@@ -154,8 +154,6 @@ func TestLostConnectionIsReported(t *testing.T) {
 	wantReason(t, p.Probe(t.Context()), puppetclient.Refused)
 }
 
-// TestPendingRequestIsAnsweredLater: a probe leaves its request pending, and the next one waits for
-// the same answer.
 func TestPendingRequestIsAnsweredLater(t *testing.T) {
 	for _, tt := range []struct {
 		name    string

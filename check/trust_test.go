@@ -114,7 +114,6 @@ func TestRevocationIsCheckedAsDeepAsConfigured(t *testing.T) {
 	}
 }
 
-// TestBadFilesAreNoFault: the master is asked with what can be used, and the result says what cannot.
 func TestBadFilesAreNoFault(t *testing.T) {
 	type files = puppetclient.Files
 	const invalid = puppetclient.OwnFilesInvalid

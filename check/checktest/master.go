@@ -3,6 +3,7 @@ package checktest
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -61,10 +62,7 @@ func NewMasterWithCA(dir, name, address string, ca *CA) (*Master, error) {
 	}
 	m := &Master{Dir: dir, Name: name, CA: ca, Leaf: leaf, address: address, state: Running}
 	m.changed = sync.NewCond(&m.mu)
-	if err := m.WriteFiles(); err != nil {
-		return nil, err
-	}
-	if err := m.Load(); err != nil {
+	if err := errors.Join(m.WriteFiles(), m.Load()); err != nil {
 		return nil, err
 	}
 	return m, m.start()
@@ -85,11 +83,8 @@ func (m *Master) Files() puppetclient.Files {
 // valid for a year. The master keeps using the previous files until Load.
 func (m *Master) WriteFiles() error {
 	crl, err := m.CA.CRL(time.Now().AddDate(1, 0, 0))
-	if err != nil {
-		return err
-	}
-	key, err := m.Leaf.KeyPEM()
-	if err != nil {
+	key, keyErr := m.Leaf.KeyPEM()
+	if err := errors.Join(err, keyErr); err != nil {
 		return err
 	}
 	conf := fmt.Sprintf("[main]\ncertname = %s\nssldir = %s\n", m.Name, filepath.Join(m.Dir, "ssl"))
@@ -101,10 +96,7 @@ func (m *Master) WriteFiles() error {
 		f.CA:                                m.CA.Bundle(),
 		f.CRL:                               crl,
 	} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(path, data, 0o600); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, data, 0o600)); err != nil {
 			return err
 		}
 	}
@@ -116,18 +108,17 @@ func (m *Master) WriteFiles() error {
 func (m *Master) Load() error {
 	f := m.Files()
 	cert, err := tls.LoadX509KeyPair(f.Certificate, f.Key)
-	if err != nil {
-		return err
-	}
-	bundle, err := os.ReadFile(f.CA)
-	if err != nil {
+	lists, crlErr := os.ReadFile(f.CRL)
+	bundle, caErr := os.ReadFile(f.CA)
+	if err := errors.Join(err, crlErr, caErr); err != nil {
 		return err
 	}
 	trust := x509.NewCertPool()
-	if !trust.AppendCertsFromPEM(bundle) {
-		return errors.New("no CA certificate in " + f.CA)
+	block, _ := pem.Decode(lists) // the CA's own list is the first
+	if !trust.AppendCertsFromPEM(bundle) || block == nil {
+		return fmt.Errorf("no certificate in %s, or no list in %s", f.CA, f.CRL)
 	}
-	crl, err := readCRL(f.CRL)
+	crl, err := x509.ParseRevocationList(block.Bytes)
 	if err != nil {
 		return err
 	}

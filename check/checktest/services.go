@@ -3,6 +3,7 @@ package checktest
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,12 +14,10 @@ import (
 
 // The paths that a master answers besides those of the probe.
 const (
-	poolPath     = "/status/v1/services/jruby-metrics"
-	puppetdbPath = "/status/v1/services/puppetdb-status"
-	simplePath   = "/status/v1/simple/"
+	poolPath   = "/status/v1/services/jruby-metrics"
+	simplePath = "/status/v1/simple/"
 )
 
-// canned is a fixed answer.
 type canned struct {
 	status int
 	body   string
@@ -47,10 +46,7 @@ func (m *Master) SetService(name, state string) { m.SetAnswer(simplePath+name, s
 // SetPuppetDB makes the master answer as PuppetDB too, with this state: error is that of one
 // without its database.
 func (m *Master) SetPuppetDB(state string) {
-	m.SetAnswer(puppetdbPath, statusOf(state), marshal(map[string]any{
-		"service_version": "7.12.1", "service_status_version": 1, "detail_level": "info", "state": state,
-		"status": map[string]any{"maintenance_mode?": state == "starting", "queue_depth": 0},
-	}))
+	m.SetAnswer("/status/v1/services/puppetdb-status", statusOf(state), fmt.Sprintf(`{"state":%q}`, state))
 }
 
 func statusOf(state string) int {
@@ -60,7 +56,6 @@ func statusOf(state string) int {
 	return http.StatusServiceUnavailable
 }
 
-// answer returns the answer to a request for a path.
 func (m *Master) answer(path string) canned {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -86,7 +81,6 @@ func (m *Master) answer(path string) canned {
 	return canned{http.StatusNotFound, "not found: " + path}
 }
 
-// stuckPool returns a pool whose JRubies have all been borrowed for d.
 func stuckPool(d time.Duration) check.Pool {
 	stuck := check.Loan{Request: "POST /puppet/v3/catalog/stuck.example.test", Seconds: d.Seconds()}
 	waiting := check.Loan{Request: "GET /puppet/v3/node/waiting.example.test", Seconds: d.Seconds()}
@@ -112,7 +106,7 @@ func poolAnswer(p check.Pool) string {
 	}
 	lock := map[string]any{"current-state": ":" + cmp.Or(p.Lock, "not-in-use"),
 		"last-change-time": p.LockSince.UTC().Format("2006-01-02T15:04:05.000Z")}
-	return marshal(map[string]any{
+	data, err := json.Marshal(map[string]any{
 		"service_version": "7.9.5", "service_status_version": 1, "detail_level": "debug", "state": "running",
 		"status": map[string]any{"experimental": map[string]any{
 			"jruby-pool-lock-status": lock,
@@ -123,11 +117,6 @@ func poolAnswer(p check.Pool) string {
 			},
 		}},
 	})
-}
-
-// marshal returns v in JSON. It must be a value that can be encoded.
-func marshal(v any) string {
-	data, err := json.Marshal(v)
 	if err != nil {
 		panic(err)
 	}

@@ -15,7 +15,6 @@ type silenced struct {
 	master *Master
 }
 
-// Accept implements net.Listener.
 func (g silenced) Accept() (net.Conn, error) {
 	for {
 		g.master.waitWhile(func() bool { return g.master.state == Silent })
@@ -37,7 +36,6 @@ type silencedConn struct {
 	closed bool
 }
 
-// Read blocks while the master does not read.
 func (c *silencedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	m := c.master
@@ -47,7 +45,6 @@ func (c *silencedConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close also unblocks a Read.
 func (c *silencedConn) Close() error {
 	err := c.Conn.Close() // before a Read returns, or the request would be answered
 	c.master.mu.Lock()

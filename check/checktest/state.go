@@ -3,12 +3,9 @@ package checktest
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -101,17 +98,4 @@ func (m *Master) tlsConfig(*tls.ClientHelloInfo) (*tls.Config, error) {
 			return nil
 		},
 	}, nil
-}
-
-// readCRL reads the first list of the file, the CA's own.
-func readCRL(path string) (*x509.RevocationList, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	block, _ := pem.Decode(data)
-	if block == nil {
-		return nil, fmt.Errorf("no CRL in %s", path)
-	}
-	return x509.ParseRevocationList(block.Bytes)
 }

@@ -44,7 +44,7 @@ func TestAgeIsRounded(t *testing.T) {
 }
 
 func TestPrintableIsSafeForATerminal(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name, text, want string
 		limit            int
 	}{
@@ -54,8 +54,7 @@ func TestPrintableIsSafeForATerminal(t *testing.T) {
 		{"truncated", "abcdef", "abc", 3},
 		{"truncated inside a letter", "aü", "a", 2},
 		{"empty", "", "", 3},
-	}
-	for _, tt := range tests {
+	} {
 		if got := text.Printable(tt.text, tt.limit); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
