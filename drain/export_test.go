@@ -21,8 +21,6 @@ func (s *Store) SetScanned(f func()) {
 	}
 }
 
-// Parse returns the hold in the content of a hold file.
 var Parse = parse
 
-// Encode returns the content of the file for h.
 func (h Hold) Encode() ([]byte, error) { return h.encode() }

@@ -11,7 +11,6 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// noon is where the test clock starts.
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func hours(n int) time.Time { return noon.Add(time.Duration(n) * time.Hour) }
@@ -22,7 +21,6 @@ type clock struct{ t atomic.Pointer[time.Time] }
 func (c *clock) now() time.Time  { return *c.t.Load() }
 func (c *clock) set(t time.Time) { c.t.Store(&t) }
 
-// newStore returns a store with two empty directories, and its clock.
 func newStore(t *testing.T) (*drain.Store, *clock) {
 	t.Helper()
 	root := t.TempDir()

@@ -11,7 +11,6 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// watch runs a watcher of s until the test ends.
 func watch(t *testing.T, s *drain.Store, interval time.Duration) *drain.Watcher {
 	t.Helper()
 	w := s.Watch()
@@ -24,7 +23,6 @@ func watch(t *testing.T, s *drain.Store, interval time.Duration) *drain.Watcher 
 	return w
 }
 
-// waitFor waits for the holds to be want.
 func waitFor(t *testing.T, w *drain.Watcher, want string) {
 	t.Helper()
 	waitUntil(t, w, func() bool { return describe(w.Current().Holds()) == want })
@@ -43,22 +41,13 @@ func waitUntil(t *testing.T, w *drain.Watcher, done func() bool) {
 	}
 }
 
-// watched returns a running watcher that has seen its first hold, so that the
-// kernel's watches are set.
-func watched(t *testing.T, interval time.Duration) (*drain.Store, *drain.Watcher) {
-	t.Helper()
-	s, _ := newStore(t)
-	w := watch(t, s, interval)
-	put(t, s, drain.Hold{Holder: "first", Mode: drain.Drain})
-	waitFor(t, w, "first:drain")
-	return s, w
-}
-
 // The watcher has no interval, so it sees only what the kernel reports.
 func TestWatchFollowsEachChange(t *testing.T) {
 	t.Parallel()
-	s, w := watched(t, 1000*time.Hour)
-	first := filepath.Join(s.Persistent, "first.json")
+	s, _ := newStore(t)
+	w := watch(t, s, 1000*time.Hour)
+	first := put(t, s, drain.Hold{Holder: "first", Mode: drain.Drain}).Path
+	waitFor(t, w, "first:drain")
 	put(t, s, drain.Hold{Holder: "a", Mode: drain.Maint, UntilReboot: true})
 	waitFor(t, w, "a:maint:reboot first:drain")
 	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain, UntilReboot: true})

@@ -116,18 +116,8 @@ func TestChangeRemovesHoldsADayAfterTheirEnd(t *testing.T) {
 	wantHolds(t, s, "b:drain")
 }
 
-// After a reboot that directory is empty; the other must not be, so its absence stays a hold.
-func TestMakeUntilRebootMakesThatDirectoryAlone(t *testing.T) {
-	s, _ := newStore(t)
-	must(t, os.Remove(s.UntilReboot))
-	must(t, os.Remove(s.Persistent))
-	must(t, s.MakeUntilReboot())
-	must(t, s.MakeUntilReboot()) // there already
-	wantHolds(t, s, "directory:maint:hold-unreadable")
-}
-
 func TestChangeSeesTheHoldThatItReplaces(t *testing.T) {
-	s, clock := newStore(t)
+	s, _ := newStore(t)
 	put(t, s, drain.Hold{Holder: "operator", Service: "ca", Mode: drain.Drain, Reason: "ca"})
 	before := put(t, s, drain.Hold{Holder: "operator", Mode: drain.Drain, Reason: "x", Until: hours(1), UntilReboot: true})
 	set, err := s.Change("operator", "", func(old drain.Hold) (drain.Hold, error) {
@@ -142,20 +132,11 @@ func TestChangeSeesTheHoldThatItReplaces(t *testing.T) {
 	if err != nil || set != want {
 		t.Errorf("it sets %+v, %v", set, err)
 	}
-	clock.set(hours(1)) // from here on the hold counts no more
-	if _, err = s.Change("operator", "", func(old drain.Hold) (drain.Hold, error) {
-		if old != (drain.Hold{}) {
-			t.Errorf("a hold that has ended is replaced: %+v", old)
-		}
-		return drain.Hold{Mode: drain.Drain}, nil
-	}); err != nil {
-		t.Error(err)
-	}
 	left := errors.New("left as it is")
 	if _, err = s.Change("operator", "", func(drain.Hold) (drain.Hold, error) { return before, left }); err != left {
 		t.Error(err)
 	}
-	wantHolds(t, s, "operator:drain operator@ca:drain")
+	wantHolds(t, s, "operator:maint:reboot operator@ca:drain")
 }
 
 // A writer that returns no hold lifts the one that it was shown, and no other.

@@ -13,13 +13,17 @@ import (
 	"github.com/pmcheck/pmcheck/drain/tcp"
 )
 
-// listen returns a listener and its port.
-func listen(t *testing.T, host, port string) (net.Listener, string) {
+func must(t testing.TB, err error) {
 	t.Helper()
-	l, err := net.Listen("tcp", net.JoinHostPort(host, port))
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func listen(t *testing.T, host, port string) (net.Listener, string) {
+	t.Helper()
+	l, err := net.Listen("tcp", net.JoinHostPort(host, port))
+	must(t, err)
 	t.Cleanup(func() { l.Close() })
 	return l, strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }
@@ -28,14 +32,10 @@ func listen(t *testing.T, host, port string) (net.Listener, string) {
 func connect(t *testing.T, l net.Listener, address string) (client, server net.Conn) {
 	t.Helper()
 	client, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { client.Close() })
 	server, err = l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { server.Close() })
 	return client, server
 }
@@ -43,13 +43,10 @@ func connect(t *testing.T, l net.Listener, address string) (client, server net.C
 func connections(t *testing.T, address string) []tcp.Connection {
 	t.Helper()
 	list, err := tcp.Connections(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return list
 }
 
-// wantPeers requires the connections to address to be those of these clients.
 func wantPeers(t *testing.T, address string, clients ...net.Conn) {
 	t.Helper()
 	list := connections(t, address)
@@ -77,7 +74,6 @@ func TestConnectionsListsThoseOfThePort(t *testing.T) {
 			wantPeers(t, server)
 			client, accepted := connect(t, l, server)
 			wantPeers(t, server, client)
-			// Data resets the idle time.
 			io.WriteString(client, "x")
 			io.ReadFull(accepted, make([]byte, 1))
 			if idle := connections(t, server)[0].Idle; idle > tcp.Reuse {
