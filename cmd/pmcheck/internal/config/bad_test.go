@@ -13,6 +13,9 @@ import (
 const (
 	noAddress  = " is not an address (host:port, or :9200 for every interface)"
 	noNetwork  = " is not a network (such as 10.0.0.0/8 or 2001:db8::/32)"
+	noDuration = " is not a duration (such as 1500ms, 2s or 30d)"
+	noEject    = ": cannot be eject (the masters share what it looks at, so all of them would be taken out " +
+		"in the same minute)"
 	noMaster   = " is not a master (such as m1 or m1:9200)"
 	noDatabase = "budget.database: is not the URL of a database (such as postgresql://puppetdb.example.com/pmcheck; " +
 		"the host's Puppet certificate takes the place of a password)"
@@ -20,7 +23,7 @@ const (
 
 func TestBadConfigsAreRefused(t *testing.T) {
 	// The lines of syntax errors are those of yaml v3, whose parser counts from 0.
-	tests := []struct{ name, yaml, want string }{
+	for _, tt := range []struct{ name, yaml, want string }{
 		{"unknown", "lisen: :9200\n", "F:1: unknown setting lisen (did you mean listen?)"},
 		{"unknown in a section", "probe:\n  timeuot:\n", "F:2: unknown setting probe.timeuot (did you mean probe.timeout?)"},
 		{"in the wrong place", "timeout: 1s\n", "F:1: unknown setting timeout (did you mean probe.timeout?)"},
@@ -77,23 +80,23 @@ func TestBadConfigsAreRefused(t *testing.T) {
 			"F:1: probe.timeout: 5s is not below probe.interval, 5s (a probe has to end before the next begins)"},
 		{"interval below timeout", "probe:\n  interval: 1s\n",
 			"F:2: probe.timeout: 1.5s is not below probe.interval, 1s (a probe has to end before the next begins)"},
-		{"eject for what masters share", "checks: {puppetdb: eject, disk: eject}\n",
-			"F:1: checks.puppetdb: cannot be eject (the masters share what it looks at, so all of them would be taken out " +
-				"in the same minute)"},
+		{"eject for what masters share", "checks: {puppetdb: eject, code: eject, expiry: eject, disk: eject}\n",
+			"F:1: checks.expiry" + noEject + "\nF:1: checks.code" + noEject + "\nF:1: checks.puppetdb" + noEject},
 		{"plain HTTP to another host", "probe: {address: 'http://192.0.2.1:8080'}\n",
 			"F:1: probe.address: http://192.0.2.1:8080 is on another host (plain HTTP is for a master on this host, whose TLS " +
 				"ends at the balancer)"},
 		{"long value", "listen: " + strings.Repeat("x", 100) + "\n",
 			"F:1: listen: \"" + strings.Repeat("x", 60) + `"` + noAddress},
-		{"no duration", "probe: {timeout: 5}\n", "F:1: probe.timeout: 5 is not a duration (such as 1500ms, 2s or 30d)"},
+		{"no durations", "guard: {turn: soon, wait: 1.5d, return: 999999d}\nprobe: {timeout: 5}\nbudget: {lapse: ''}\n",
+			"F:1: guard.turn: soon" + noDuration + "\nF:1: guard.wait: 1.5d" + noDuration + "\nF:1: guard.return: 999999d" +
+				noDuration + "\nF:2: probe.timeout: 5" + noDuration + "\nF:3: budget.lapse: " + noDuration},
 		{"all at once, by line", "log: {level: loud}\nlisten: 1\ndisk:\n  eject_mib: -1\nallow: [x, y]\n",
 			"F:1: log.level: loud is not one of debug, info, warn, error\n" +
 				"F:2: listen: 1" + noAddress + "\n" +
 				"F:4: disk.eject_mib: -1 is out of range (0 to 1048576)\n" +
 				"F:5: allow: x" + noNetwork + "\n" +
 				"F:5: allow: y" + noNetwork},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := config.Load(config.Options{File: "F", Root: root(t, map[string]string{"F": tt.yaml})})
 			wantFaults(t, err, tt.want)

@@ -41,9 +41,7 @@ func valid(t *testing.T, yaml string) *config.Loaded {
 // In the sample "#key: value" is a setting and "# text" is prose.
 func TestUncommentedSampleShowsEveryDefault(t *testing.T) {
 	text, err := os.ReadFile(sample)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l := valid(t, regexp.MustCompile(`(?m)^( *)#([^ \n])`).ReplaceAllString(string(text), "$1$2"))
 	if d := diff(derivedDefault(), l.Config); d != "" {
 		t.Errorf("the sample does not show the defaults (-want +got):\n%s", d)

@@ -32,12 +32,9 @@ func judge(t *testing.T, l *config.Loaded, err error) {
 	}
 }
 
-// Any pmcheck.yaml results in a valid configuration or in faults.
 func FuzzConfig(f *testing.F) {
 	text, err := os.ReadFile(sample)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	f.Add(string(text))
 	f.Add("probe: {timeout: 5, timeuot: 1s}\nallow: [10.0.0.0/8, x]\n")
 	f.Add("listen: ':1'\nallow: [::/0]\nfleet: ['m1']\n---\n")
@@ -49,7 +46,6 @@ func FuzzConfig(f *testing.F) {
 	})
 }
 
-// Any puppet.conf results in a valid configuration or in faults.
 func FuzzPuppetConf(f *testing.F) {
 	f.Add("[main]\ncertname = m1\nssldir = $vardir/ssl { owner = service, mode = 0771 }\n")
 	f.Add("certname=a\n[server]\nssldir=${a}${a}\na=$b$b\nb=$a\n[master]\nserverport=8140\n")

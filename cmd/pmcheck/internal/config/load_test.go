@@ -13,17 +13,21 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
-// root makes a directory that holds the files, by path.
 func root(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
 		path := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))
 	}
 	return dir
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestStrongerSourceWins(t *testing.T) {
@@ -36,9 +40,7 @@ func TestStrongerSourceWins(t *testing.T) {
 		Environ: []string{"PATH=/bin", "PMCHECK_CONFIG=/x", "PMCHECK_PROBE_INTERVAL=4s", "PMCHECK_DISK_EJECT_MIB=4",
 			"PMCHECK_LISTEN=:9202", "PMCHECK_ALLOW=10.0.0.0/8, ::1"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := []string{
 		"listen: :9202 # environment PMCHECK_LISTEN",
 		"allow: [10.0.0.0/8, '::1/128'] # environment PMCHECK_ALLOW",
@@ -73,9 +75,7 @@ func TestUnreadableFileIsNamed(t *testing.T) {
 
 func TestDefaultFileMayBeAbsent(t *testing.T) {
 	l, err := config.Load(config.Options{Root: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if d := diff(derivedDefault(), l.Config); d != "" || l.File != "" {
 		t.Errorf("file %q (-want +got):\n%s", l.File, d)
 	}

@@ -3,7 +3,7 @@ package config_test
 import "testing"
 
 func TestFaultsOfPuppetConfAreReported(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		files map[string]string
 		yaml  string
@@ -26,8 +26,7 @@ func TestFaultsOfPuppetConfAreReported(t *testing.T) {
 			aioConf + ":3: hostcrl: its references do not end"},
 		{"pmcheck.yaml before puppet.conf", map[string]string{aioConf: "certname = m1\nhostcrl = $a\n"}, "listen: x\n",
 			"F:1: listen: x" + noAddress + "\n" + aioConf + ":2: hostcrl: refers to $a, which is not known"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l, err := load(t, tt.files, tt.yaml)
 			wantFaults(t, err, tt.want)

@@ -22,7 +22,7 @@ const (
 )
 
 func TestPuppetSettingsAreFound(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		files map[string]string
 		yaml  string
@@ -117,8 +117,7 @@ localcacert = /ca.pem # of $name
 			want:  []string{"probe.crl: /crl # F:1"}},
 		{name: "no Puppet", yaml: "probe: {certname: m1, certificate: /c, key: /k, ca: /ca, crl: /crl}\n",
 			want: []string{"probe.crl: /crl # F:1"}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := found(t, tt.files, tt.yaml)
 			for i, line := range tt.want {
@@ -164,9 +163,7 @@ func TestPuppetSaysMore(t *testing.T) {
 func hostname(t *testing.T) string {
 	t.Helper()
 	name, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return strings.ToLower(name)
 }
 
@@ -174,9 +171,7 @@ func hostname(t *testing.T) string {
 func found(t *testing.T, files map[string]string, yaml string) *config.Loaded {
 	t.Helper()
 	l, err := load(t, files, yaml)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 
