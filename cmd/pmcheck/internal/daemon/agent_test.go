@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"testing"
@@ -45,12 +46,10 @@ func TestEachRequestHasItsAnswer(t *testing.T) {
 	}
 	r := start(t, nil)
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			code, body := r.ask(tt.request)
-			if code != tt.code || body != tt.body {
-				t.Errorf("%d %q, want %d %q", code, body, tt.code, tt.body)
-			}
-		})
+		code, body := r.ask(tt.request)
+		if code != tt.code || body != tt.body {
+			t.Errorf("%s: %d %q, want %d %q", tt.name, code, body, tt.code, tt.body)
+		}
 	}
 	long := bufio.NewReader(r.dial("GET / HTTP/1.0\r\nX: " + strings.Repeat("x", 12<<10)))
 	if line, err := long.ReadString('\n'); !strings.HasPrefix(line, "HTTP/1.1 431 ") {
@@ -91,6 +90,19 @@ func TestALoopThatHasStoppedIsNotLive(t *testing.T) {
 	}
 }
 
+// A loop that hangs publishes nothing: what it published last expires without it.
+func TestStaleVerdictIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	r := start(t, func(c *config.Config) { c.Probe.MaxAge = 2 * time.Second })
+	r.waitFor(200, answer.Serving)
+	r.stop()
+	r.waitUntil(func() bool {
+		w := httptest.NewRecorder()
+		r.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		return w.Code == 503 && w.Body.String() == "unknown: stale\n"
+	})
+}
+
 func TestModeAndVerdictReachTheAnswer(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
@@ -98,9 +110,8 @@ func TestModeAndVerdictReachTheAnswer(t *testing.T) {
 	r.waitFor(503, "drain")
 	r.hold(drain.Maint)
 	r.waitFor(503, "maint")
-	if _, err := r.store.LiftAll(); err != nil {
-		t.Fatal(err)
-	}
+	_, err := r.store.LiftAll()
+	must(t, err)
 	r.waitFor(200, answer.Serving)
 	r.master.Set(checktest.Stopped) // the kept connection ends: no tick is needed
 	r.waitFor(503, "unhealthy: refused")

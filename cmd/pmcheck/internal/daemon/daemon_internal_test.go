@@ -2,18 +2,16 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/check/checktest"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
@@ -50,44 +48,8 @@ func TestPageNeedsStatusAllow(t *testing.T) {
 	}
 }
 
-// A loop that hangs publishes nothing: what it published last expires without it.
-func TestStaleVerdictIsNotAnswered(t *testing.T) {
-	t.Parallel()
-	m, err := checktest.NewMaster(t.TempDir(), "m1.example.test", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	c, f := config.Default(), m.Files()
-	c.HoldsIn, c.Probe.MaxAge = t.TempDir(), 2*time.Second
-	c.Probe.Address, c.Probe.Certname = m.Address(), m.Name
-	c.Probe.Certificate, c.Probe.Key, c.Probe.CA, c.Probe.CRL = f.Certificate, f.Key, f.CA, f.CRL
-	d := New(c, "", slog.New(slog.DiscardHandler))
-	store := c.Store()
-	if err := errors.Join(os.Mkdir(store.Persistent, 0o755), os.MkdirAll(store.UntilReboot, 0o755)); err != nil {
-		t.Fatal(err)
-	}
-	await := func(code int) {
-		t.Helper()
-		for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-			w := httptest.NewRecorder()
-			d.handler(true).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
-			if w.Code == code {
-				return
-			}
-			if time.Now().After(end) {
-				t.Fatalf("%d %s, want %d", w.Code, w.Body, code)
-			}
-		}
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	stopped := make(chan error, 1)
-	go func() { stopped <- d.monitor.Run(ctx) }()
-	await(200)
-	stop()
-	<-stopped
-	await(503)
-}
+// Handler answers as on the unix socket, also once the loop has stopped.
+func (d *Daemon) Handler() http.Handler { return d.handler(true) }
 
 func TestTheWatchdogIsFedOnlyWhileTheLoopTurns(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "notify")

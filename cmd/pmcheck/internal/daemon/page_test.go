@@ -32,12 +32,10 @@ func TestPageIsForBrowsersAndHasSafeHeaders(t *testing.T) {
 	r.hold(drain.Drain)
 	r.waitFor(503, "drain")
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			code, body := r.ask(tt.request + "\r\n")
-			if page := strings.HasPrefix(body, "<!doctype html>"); code != tt.code || page != tt.page {
-				t.Errorf("%d %.60q; want %d, page %v", code, body, tt.code, tt.page)
-			}
-		})
+		code, body := r.ask(tt.request + "\r\n")
+		if page := strings.HasPrefix(body, "<!doctype html>"); code != tt.code || page != tt.page {
+			t.Errorf("%s: %d %.60q; want %d, page %v", tt.name, code, body, tt.code, tt.page)
+		}
 	}
 	if list := r.Status(time.Now()).Balancers; len(list) != 2 {
 		t.Errorf("%d balancers, want 2: browsers do not count", len(list))

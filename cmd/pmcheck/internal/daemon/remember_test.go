@@ -15,8 +15,6 @@ import (
 const lb1 = "GET /?drain=404 HTTP/1.0\r\n" +
 	"X-Haproxy-Server-State: UP; name=puppet/m1; node=lb1; weight=1/1; scur=2/2; qcur=0\r\n\r\n"
 
-// A balancer that asked before a restart is known after it, although it has not asked
-// again: a slow one takes a while.
 func TestRestartForgetsNoBalancer(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
@@ -59,9 +57,7 @@ func TestRestartKeepsWhenABalancerAskedLast(t *testing.T) {
 		{`[{"source": "x"`, time.Time{}},
 		{`[{"source": "198.51.100.1", "service": "server", "checks": 9, "seen": "2026-01-02T03:04:05Z"}]`, seen},
 	} {
-		if err := os.WriteFile(filepath.Join(r.runtime, "balancers.json"), []byte(tt.saved), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(r.runtime, "balancers.json"), []byte(tt.saved), 0o600))
 		for range 2 {
 			r.run()
 			if s := r.Status(time.Now()); !s.BalancerAsked.Equal(tt.want) || len(s.Balancers) != 0 {
