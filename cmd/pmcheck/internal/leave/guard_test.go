@@ -44,7 +44,6 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// guardOf returns the guard of a service whose state changes.
 func guardOf(holder string, state func() (systemd.Service, error)) *leave.Guard {
 	return &leave.Guard{
 		Unit:   "puppetserver",
@@ -54,14 +53,12 @@ func guardOf(holder string, state func() (systemd.Service, error)) *leave.Guard 
 	}
 }
 
-// guard is guardOf the service of a master.
 func (m *member) guard(holder string, state func() (systemd.Service, error)) *leave.Guard {
 	g := guardOf(holder, state)
 	g.World = m.world()
 	return g
 }
 
-// restarting is the state of a service that is about to restart.
 func restarting() (systemd.Service, error) { return systemd.Service{MainPID: 7, Job: "restart"}, nil }
 
 // TestGuard has a service stop or reload, whose state changes after 10 s. Its last agent needs a minute.

@@ -41,7 +41,6 @@ func command(change ...func(*leave.Request)) leave.Request {
 	return r
 }
 
-// stop is that of a service that stops in any case.
 func stop(r *leave.Request) {
 	r.Hold.Holder, r.Idle = drain.Guard, true
 	r.Stop = guardOf(drain.Guard, restarting)
@@ -63,7 +62,6 @@ func (h *hooks) Change(holder, service string, next func(drain.Hold) (drain.Hold
 
 func nothing() error { return nil }
 
-// otherDies has the other master die, and the balancers notice.
 func otherDies(p *pool) {
 	p.members[1].becomes(check.Unknown)
 	time.Sleep(20 * time.Second)

@@ -27,11 +27,9 @@ func TestAHoldThatIsSetAgainKeepsWhatIsNotGiven(t *testing.T) {
 		{"leaving becomes what is asked for", drain.Hold{Mode: drain.Drain, Leaving: drain.LeavingBesideSpare},
 			Request{}, drain.LeavingInTurn, drain.Hold{Leaving: drain.LeavingInTurn}},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			d := &departure{Request: tt.request}
-			if got := d.over(tt.old, tt.leaving); got != tt.want {
-				t.Errorf("it is %+v, want %+v", got, tt.want)
-			}
-		})
+		d := &departure{Request: tt.request}
+		if got := d.over(tt.old, tt.leaving); got != tt.want {
+			t.Errorf("%s: it is %+v, want %+v", tt.name, got, tt.want)
+		}
 	}
 }

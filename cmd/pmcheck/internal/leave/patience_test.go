@@ -33,20 +33,18 @@ func TestPhasesEnd(t *testing.T) {
 		{"the host stops after its turn", patience{stop: stop, hostStops: at(22), told: at(26)}, 20, 26.5, 26.5},
 		{"the host stops, and its agents are late", patience{stop: stop, hostStops: at(10), told: at(8)}, 12.5, 14.5, 13},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			tt.p.began = began
-			if tt.p.progress.IsZero() {
-				tt.p.progress = began
+		tt.p.began = began
+		if tt.p.progress.IsZero() {
+			tt.p.progress = began
+		}
+		if tt.p.told.IsZero() {
+			tt.p.told = began
+		}
+		for phase, want := range map[phase]float64{phaseTurn: tt.turn, phaseInsist: tt.insist, phaseIdle: tt.idle} {
+			if got := tt.p.end(phase); !got.Equal(at(want)) {
+				t.Errorf("%s: phase %d ends after %s, want %v minutes", tt.name, phase, got.Sub(began), want)
 			}
-			if tt.p.told.IsZero() {
-				tt.p.told = began
-			}
-			for phase, want := range map[phase]float64{phaseTurn: tt.turn, phaseInsist: tt.insist, phaseIdle: tt.idle} {
-				if got := tt.p.end(phase); !got.Equal(at(want)) {
-					t.Errorf("phase %d ends after %s, want %v minutes", phase, got.Sub(began), want)
-				}
-			}
-		})
+		}
 	}
 }
 

@@ -100,7 +100,6 @@ func borrowed(f *check.Finding) {
 }
 func countedBefore(f *check.Finding) { f.Checked = held() }
 
-// agents are connections of addresses that have been idle for a time.
 func agents(idle time.Duration, peers ...string) (list []tcp.Connection) {
 	for _, peer := range peers {
 		list = append(list, tcp.Connection{Peer: netip.MustParseAddrPort(peer), Idle: idle})
@@ -132,12 +131,10 @@ func closed(s *status.Status) { gate(true, time.Minute)(s) }
 func open(s *status.Status)   { gate(false, time.Minute)(s) }
 func hung(s *status.Status)   { gate(true, time.Second)(s) }
 
-// from has a balancer ask from an address.
 func from(source string) func(*status.Balancer) {
 	return func(b *status.Balancer) { b.Source = netip.MustParseAddr(source) }
 }
 
-// texts returns the kinds and texts of obstacles.
 func texts(obstacles []status.Obstacle) string {
 	var list []string
 	for _, o := range obstacles {
@@ -233,11 +230,9 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 		{"ready, gate closed", st(ready, serves, closed), nil, "gate: the gate is still closed: its reason"},
 		{"ready, gate open", st(ready, serves, open), nil, ""},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := texts(leave.Standing(tt.status, tt.status.Services[0], tt.connections)); got != tt.want {
-				t.Errorf("%s\nwant %s", got, tt.want)
-			}
-		})
+		if got := texts(leave.Standing(tt.status, tt.status.Services[0], tt.connections)); got != tt.want {
+			t.Errorf("%s: %s\nwant %s", tt.name, got, tt.want)
+		}
 	}
 	ended, kept := st(ready, serves, asking(told(200, 50, 5))), st(held, others)
 	if got := texts(leave.Untold(ended, ended.Services[0])); got != "answer: /server is not held" {

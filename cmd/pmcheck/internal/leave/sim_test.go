@@ -30,7 +30,6 @@ import (
 	"github.com/pmcheck/pmcheck/drain/tcp"
 )
 
-// shape is what a simulated pool is like.
 type shape struct {
 	haproxy.Settings
 	masters   int
@@ -64,7 +63,6 @@ type member struct {
 	verdict   check.Verdict
 	agents    time.Time // when the last agent will have finished
 	started   time.Time
-	changes   chan struct{} // closed with the next change
 	noDaemon  bool
 }
 
@@ -83,7 +81,6 @@ func (s shape) run(t *testing.T, f func(ctx context.Context, p *pool)) {
 				store:   &drain.Store{Persistent: t.TempDir(), UntilReboot: t.TempDir()},
 				verdict: check.Verdict{Health: check.Healthy, Since: time.Now()},
 				started: time.Now(),
-				changes: make(chan struct{}),
 			}
 			m.tracker = balancer.NewTracker()
 			m.holds = m.store.Read()
@@ -100,7 +97,6 @@ func (s shape) run(t *testing.T, f func(ctx context.Context, p *pool)) {
 	})
 }
 
-// balance starts the checks of one HAProxy.
 func (p *pool) balance(ctx context.Context, i int) {
 	b := &haproxy.Backend{Settings: p.Settings, Node: fmt.Sprintf("lb%d", i), Name: "puppet"}
 	from := netip.AddrFrom4([4]byte{198, 51, 100, byte(i + 1)})
@@ -132,7 +128,6 @@ func (p *pool) outage() (none time.Duration, out int) {
 	return none, out
 }
 
-// answer is the daemon's answer to a check.
 func (m *member) answer(from netip.Addr, header string) int {
 	m.mu.Lock()
 	now := time.Now()
@@ -158,27 +153,14 @@ func (m *member) answer(from netip.Addr, header string) int {
 	return a.Code
 }
 
-// rule is that of the daemon.
 func (m *member) rule(holds drain.Snapshot, now time.Time) balancer.Rule {
 	return balancer.NewRule(holds, monitor.Server, config.MaxOut(strconv.Itoa(m.maxOut)), now)
 }
 
-func (m *member) changed() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	close(m.changes)
-	m.changes = make(chan struct{})
-}
-
-// status is what the daemon says.
 func (m *member) status() status.Status {
 	m.mu.Lock()
-	tracker := m.tracker
-	m.mu.Unlock()
-	now := time.Now()
-	balancers := tracker.All() // without the lock, which a change of them takes
-	m.mu.Lock()
 	defer m.mu.Unlock()
+	now, balancers := time.Now(), m.tracker.All()
 	mode, _ := m.holds.Mode(monitor.Server, now)
 	jruby := check.Finding{Check: check.CheckJRuby, Checked: now, Pool: &check.Pool{}}
 	if now.Before(m.agents) {
@@ -205,27 +187,18 @@ func (m *member) status() status.Status {
 	return s
 }
 
-// world returns the world of a command on this master.
 func (m *member) world() leave.World {
-	first := true
+	pause := time.Duration(0)
 	w := leave.World{
 		Next: func(ctx context.Context) (status.Status, error) {
+			time.Sleep(pause)
+			pause = time.Second // in truth a quarter: TestAKillHarmsNobody has a pool for each look
 			m.mu.Lock()
-			changes, noDaemon := m.changes, m.noDaemon
+			noDaemon := m.noDaemon
 			m.mu.Unlock()
 			if noDaemon {
-				time.Sleep(250 * time.Millisecond)
 				return status.Status{}, errors.Join(status.ErrNoDaemon, ctx.Err())
 			}
-			if !first {
-				select {
-				case <-ctx.Done():
-					return status.Status{}, ctx.Err()
-				case <-changes:
-				case <-time.After(time.Second):
-				}
-			}
-			first = false
 			return m.status(), ctx.Err()
 		},
 		Connections: func(string) ([]tcp.Connection, error) { return nil, nil },
@@ -242,7 +215,6 @@ func (m *member) world() leave.World {
 	return w
 }
 
-// ask is what the other masters answer.
 func (m *member) ask(context.Context) (others []leave.Witness, place int) {
 	time.Sleep(10 * time.Millisecond)
 	for i, o := range m.members {
@@ -286,19 +258,17 @@ func (m *member) Change(holder, service string, next func(drain.Hold) (drain.Hol
 	return h, err
 }
 
-// Read implements leave.Holds.
 func (m *member) Read() drain.Snapshot { return m.store.Read() }
 
 func (m *member) noticed() {
 	time.Sleep(5 * time.Millisecond)
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	before, _ := m.holds.Mode(monitor.Server, time.Now())
 	m.holds = m.store.Read()
 	if mode, _ := m.holds.Mode(monitor.Server, time.Now()); mode != before {
 		m.modeSince = time.Now()
 	}
-	m.mu.Unlock()
-	m.changed()
 }
 
 // withoutDaemon kills the daemon after some time, and starts the next one later.
@@ -315,12 +285,10 @@ func (m *member) withoutDaemon(after, out time.Duration) {
 	m.tracker, m.started, m.noDaemon = next, time.Now(), false
 }
 
-// becomes sets what is true of a master.
 func (m *member) becomes(h check.Health) {
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.verdict = check.Verdict{Health: h, Since: time.Now()}
-	m.mu.Unlock()
-	m.changed()
 }
 
 // restart is a restart of the service with the guard: out, down for a while, and back.
@@ -358,7 +326,6 @@ func (m *member) giveBack(ctx context.Context) {
 	delete(m.slots, m.name)
 }
 
-// limits are the defaults.
 func limits() config.Guard { return config.Default().Guard }
 
 // seeds is how many pools of each shape are simulated; "make proof" sets more.
@@ -473,7 +440,6 @@ func ordinary(masters int, change ...func(*shape)) shape {
 
 func withFleet(s *shape) { s.fleet, s.DisableOn404 = true, false }
 
-// assertNoOutage fails if a balancer has had no server.
 func (p *pool) assertNoOutage(t *testing.T) {
 	t.Helper()
 	if none, _ := p.outage(); none > 0 {
