@@ -38,7 +38,6 @@ func TestNotifySendsAStatusOfOneLine(t *testing.T) {
 	}
 }
 
-// watch returns the states that WatchUnit reports until ctx ends.
 func watch(ctx context.Context) (states []systemd.UnitState) {
 	systemd.WatchUnit(ctx, []string{"puppetserver.service"}, func(s systemd.UnitState) { states = append(states, s) })
 	return states

@@ -134,7 +134,6 @@ type goPackage struct {
 	room string
 }
 
-// room returns the short name of a package.
 func room(importPath string) string {
 	importPath = strings.TrimPrefix(importPath, module+"/")
 	return strings.TrimPrefix(importPath, "cmd/pmcheck/internal/")

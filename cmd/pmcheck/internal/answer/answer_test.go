@@ -16,7 +16,7 @@ func TestDecideCombinesModeAndVerdict(t *testing.T) {
 	healthOnly := Codes{Drain: 200, Maint: 200}
 	holdOnly := Codes{Drain: 404, Unhealthy: 299}
 	down := "unhealthy: refused"
-	tests := []struct {
+	for _, tt := range []struct {
 		mode   drain.Mode
 		health check.Health
 		codes  Codes
@@ -46,8 +46,7 @@ func TestDecideCombinesModeAndVerdict(t *testing.T) {
 		{drain.Drain, check.Unhealthy, holdOnly, Answer{404, "drain"}},
 		{drain.Maint, check.Unhealthy, holdOnly, Answer{503, "maint"}},
 		{drain.Drain, check.Busy, Codes{Drain: 201}, Answer{201, Serving}},
-	}
-	for _, tt := range tests {
+	} {
 		v := check.Verdict{Health: tt.health, Reason: puppetclient.Refused}
 		if got := Decide(tt.mode, v, tt.codes, true); got != tt.want {
 			t.Errorf("%s, %s, %+v: got %+v, want %+v", tt.mode, tt.health, tt.codes, got, tt.want)
@@ -60,7 +59,7 @@ func TestDecideCombinesModeAndVerdict(t *testing.T) {
 }
 
 func TestParseCodesIsStrict(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		query string
 		want  Codes
 		ok    bool
@@ -77,8 +76,7 @@ func TestParseCodesIsStrict(t *testing.T) {
 		{"drain=404;maint=503", Codes{}, false},
 		{"drain=%zz", Codes{}, false},
 		{"drain=99999999999999999999", Codes{}, false},
-	}
-	for _, tt := range tests {
+	} {
 		got, problem := ParseCodes(tt.query)
 		if (problem == "") != tt.ok || (tt.ok && got != tt.want) {
 			t.Errorf("%q: got %+v, %q", tt.query, got, problem)

@@ -84,7 +84,6 @@ func FuzzParseView(f *testing.F) {
 	})
 }
 
-// lb is where balancers ask from.
 var lb = netip.MustParseAddr("198.51.100.1")
 
 // record records a check without a hold, and its answer.

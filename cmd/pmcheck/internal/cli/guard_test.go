@@ -11,8 +11,6 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 )
 
-// TestUnitTimeoutsExceedTheLargestSettings compares the timeouts of the units, which
-// systemd enforces, with the largest values that the settings of the guard may have.
 func TestUnitTimeoutsExceedTheLargestSettings(t *testing.T) {
 	most := func(setting string) time.Duration {
 		field, _ := reflect.TypeFor[config.Guard]().FieldByName(setting)

@@ -20,9 +20,6 @@ import (
 
 const manDir = "../../../../packaging/man/"
 
-// The manual is written by hand. These tests compare it with the program, in both
-// directions.
-
 // Flags before the first command are those that mean the same wherever a command has them.
 func TestManualHasEachCommandAndFlag(t *testing.T) {
 	got, commands := map[string][]string{}, []string{""}
@@ -174,7 +171,6 @@ func read(t *testing.T, path string) string {
 	return string(data)
 }
 
-// lines yields the lines of one section of a page.
 func lines(t *testing.T, page, section string) func(yield func(string) bool) {
 	t.Helper()
 	_, text, found := strings.Cut(read(t, manDir+page), "\n.Sh "+section+"\n")

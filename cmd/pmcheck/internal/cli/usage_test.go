@@ -8,7 +8,6 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
 )
 
-// A mistake on the command line is named on stderr with a hint, and nothing is done.
 func TestMisuseIsNamedAndDoesNothing(t *testing.T) {
 	const drainUsage = "hint: pmcheck drain --help shows the usage"
 	for args, want := range map[string][]string{

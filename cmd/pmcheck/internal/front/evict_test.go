@@ -16,7 +16,6 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// slots is how many connections a listener of these tests may have.
 const slots = 8
 
 const (
@@ -44,7 +43,6 @@ func serve(t *testing.T, l net.Listener, body string, refused func(netip.Addr, b
 	return stop
 }
 
-// wantServed requires an answer on a connection.
 func wantServed(t *testing.T, c net.Conn) {
 	t.Helper()
 	if got, err := io.ReadAll(c); !strings.HasSuffix(string(got), "served") {

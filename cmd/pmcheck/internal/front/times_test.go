@@ -43,7 +43,6 @@ func (c *closing) Close() error {
 	return c.Conn.Close()
 }
 
-// Whatever a client does or does not do, its connection ends.
 func TestConnectionsAreTimedOut(t *testing.T) {
 	const whole = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 	for _, tt := range []struct {

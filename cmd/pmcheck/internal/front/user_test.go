@@ -10,7 +10,6 @@ import (
 	"testing"
 )
 
-// A user of this host with all connections of the socket does not keep root out.
 func TestUserDoesNotEvictRoot(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to connect as two users")

@@ -16,7 +16,7 @@ func TestDecide(t *testing.T) {
 	const drained, maint, sends = `{"mode": "drain"}`, `{"mode": "maint"}`, "balancer lb1 still sends"
 	const ended = `{"mode": "drain", "until": "2020-01-01T00:00:00Z"}`
 	type files map[string]string // by path from the persistent directory, without .json
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		files   files
 		sends   string
@@ -40,23 +40,20 @@ func TestDecide(t *testing.T) {
 		{name: "a balancer still sends", files: files{"operator": drained}, sends: sends,
 			reason: "held in drain by operator, but " + sends},
 		{name: "a balancer sends, not held", sends: sends, reason: "not held"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			dir := t.TempDir()
-			store := &drain.Store{Persistent: filepath.Join(dir, "holds"), UntilReboot: filepath.Join(dir, "run")}
-			must(t, os.Mkdir(store.UntilReboot, 0o755))
-			if !tt.missing {
-				must(t, os.Mkdir(store.Persistent, 0o755))
-			}
-			for name, content := range tt.files {
-				must(t, os.WriteFile(filepath.Join(store.Persistent, name+".json"), []byte(content), 0o644))
-			}
-			closed, reason := gate.Decide(store.Read(), func() string { return tt.sends }, time.Now())
-			if closed != tt.closed || reason != tt.reason {
-				t.Errorf("closed %v: %s; want %v: %s", closed, reason, tt.closed, tt.reason)
-			}
-		})
+	} {
+		dir := t.TempDir()
+		store := &drain.Store{Persistent: filepath.Join(dir, "holds"), UntilReboot: filepath.Join(dir, "run")}
+		must(t, os.Mkdir(store.UntilReboot, 0o755))
+		if !tt.missing {
+			must(t, os.Mkdir(store.Persistent, 0o755))
+		}
+		for name, content := range tt.files {
+			must(t, os.WriteFile(filepath.Join(store.Persistent, name+".json"), []byte(content), 0o644))
+		}
+		closed, reason := gate.Decide(store.Read(), func() string { return tt.sends }, time.Now())
+		if closed != tt.closed || reason != tt.reason {
+			t.Errorf("%s: closed %v: %s; want %v: %s", tt.name, closed, reason, tt.closed, tt.reason)
+		}
 	}
 }
 

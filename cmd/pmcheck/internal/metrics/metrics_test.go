@@ -18,16 +18,6 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-func TestEachVerdictAndEachCodeIsASeries(t *testing.T) {
-	m := New(func(now time.Time) status.Status {
-		return status.Status{Time: now, Services: []status.ServiceStatus{{Name: "server"}}}
-	})
-	m.Answered(503, "haproxy")
-	if n, err := testutil.GatherAndCount(m.registry, "pmcheck_verdict", "pmcheck_answers_total"); n != 6 || err != nil {
-		t.Errorf("%d series, %v; want five verdicts and one code", n, err)
-	}
-}
-
 func TestScrapesPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, began := New(func(now time.Time) status.Status { return status.Status{Time: now} }), time.Now()
@@ -82,6 +72,9 @@ func TestFullStatusHasTheMetricsOfTheManual(t *testing.T) {
 	for _, p := range problems {
 		t.Errorf("%s: %s", p.Metric, p.Text)
 	}
+	if n, err := testutil.GatherAndCount(m.registry, "pmcheck_verdict", "pmcheck_answers_total"); n != 6 || err != nil {
+		t.Errorf("%d series, %v; want five verdicts and one code", n, err)
+	}
 	families, err := m.registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +93,6 @@ func TestFullStatusHasTheMetricsOfTheManual(t *testing.T) {
 	}
 }
 
-// inManual returns the metrics in the manual, in alphabetical order.
 func inManual(t *testing.T) (names []string) {
 	page, err := os.ReadFile("../../../../packaging/man/pmcheck.8")
 	if err != nil {

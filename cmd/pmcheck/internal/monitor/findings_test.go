@@ -22,7 +22,6 @@ func configured(names ...string) findings {
 	return f
 }
 
-// The finding for a unit ends when systemd reports another state, or no unit.
 func TestNewUnitStateReplacesTheFinding(t *testing.T) {
 	f, now := configured(), time.Now()
 	for _, step := range []struct {

@@ -24,8 +24,6 @@ func alone(t *testing.T, hooks Hooks) *Monitor {
 	return New(c, store, slog.New(slog.DiscardHandler), hooks)
 }
 
-// TestLoopPublishesBeforeHoldsAreTooOld: with the longest interval and no other check, the
-// state still gets each reading of the holds in time.
 func TestLoopPublishesBeforeHoldsAreTooOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

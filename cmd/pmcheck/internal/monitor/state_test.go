@@ -9,7 +9,6 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// readHolds returns the holds of a new store, as read now.
 func readHolds(t *testing.T, holds ...drain.Hold) drain.Snapshot {
 	t.Helper()
 	store := &drain.Store{Persistent: t.TempDir(), UntilReboot: t.TempDir()}

@@ -10,10 +10,8 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 )
 
-// start is the first moment of a step.
 func start() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }
 
-// pool returns a reading of four JRubies.
 func pool(working, waiting int) *check.Pool {
 	return &check.Pool{Size: 4, Borrowed: make([]check.Loan, working), Waiting: make([]check.Loan, waiting)}
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// render returns the page of a status.
 func render(t testing.TB, s status.Status) string {
 	t.Helper()
 	document, err := page.New().Render(s)
@@ -45,7 +44,6 @@ func section(t testing.TB, page, label string) string {
 	return strings.Join(strings.Fields(html.UnescapeString(tags.ReplaceAllString(text, " "))), " ")
 }
 
-// master returns the status of a master in a mode, with a verdict.
 func master(mode drain.Mode, h check.Health) status.Status {
 	code := 503
 	if mode == drain.Ready && h.Serves() {
@@ -139,15 +137,13 @@ func TestSectionsSayWhatIsTrue(t *testing.T) {
 			s.Services = append(s.Services, status.ServiceStatus{Name: "ca", Answer: status.Answer{Code: 404}})
 		}, "checks", "Service ca : 404"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			s := master(tt.mode, tt.health)
-			if s.Time = now; tt.change != nil {
-				tt.change(&s, &s.Services[0])
-			}
-			if got := section(t, render(t, s), tt.section); !strings.Contains(got, tt.want) {
-				t.Errorf("%s\nwant %s", got, tt.want)
-			}
-		})
+		s := master(tt.mode, tt.health)
+		if s.Time = now; tt.change != nil {
+			tt.change(&s, &s.Services[0])
+		}
+		if got := section(t, render(t, s), tt.section); !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %s\nwant %s", tt.name, got, tt.want)
+		}
 	}
 }
 
@@ -189,7 +185,6 @@ func markup(page string) string {
 	return regexp.MustCompile(`[^<>"]+`).ReplaceAllString(page, " ")
 }
 
-// FuzzPageEscapesEverything: no text of a status changes the structure of the page.
 func FuzzPageEscapesEverything(f *testing.F) {
 	for _, text := range []string{
 		"<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`, "</title></style></script><b>", "{{.}}",

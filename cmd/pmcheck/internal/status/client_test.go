@@ -14,7 +14,6 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
-// A daemon that stops in the middle of its answer is one that does not answer.
 func TestADaemonThatHangsInItsAnswerDoesNotAnswer(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
@@ -42,12 +41,10 @@ func TestHostileStatusIsRefusedBeforeItIsDecoded(t *testing.T) {
 	}
 }
 
-// ask returns the status that a client reads from a daemon that answers body.
 func ask(t *testing.T, body string) (status.Status, error) {
 	return answered(t.Context(), func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) })
 }
 
-// answered returns the status that a client reads from a daemon.
 func answered(ctx context.Context, daemon http.HandlerFunc) (status.Status, error) {
 	server := httptest.NewServer(daemon)
 	defer server.Close()
