@@ -182,7 +182,6 @@ func (p *process) step() error {
 	return p.ctx.Err()
 }
 
-// dies returns a process on a master that is killed after some steps.
 func (m *member) dies(ctx context.Context, after int) *process {
 	w := m.world()
 	p := &process{World: w, left: after}

@@ -29,7 +29,6 @@ func (m *member) held() (list string) {
 	return list
 }
 
-// command is a drain of an operator with a limit of 5 minutes.
 func command(change ...func(*leave.Request)) leave.Request {
 	r := leave.Request{
 		Hold: drain.Hold{Holder: drain.Operator, Mode: drain.Drain},
@@ -131,6 +130,16 @@ func TestOut(t *testing.T) {
 		other := w.Holds.(*member).members[1]
 		w.Holds = &hooks{w.Holds, nothing, func() error { other.becomes(check.Unhealthy); return nil }}
 	}
+	liftedOnceTold := func(w *leave.World) {
+		m, changes := w.Holds.(*member), 0
+		lift := func() (err error) {
+			if changes++; changes == 2 {
+				_, err = m.store.LiftAll()
+			}
+			return err
+		}
+		w.Holds = &hooks{m, lift, nothing}
+	}
 
 	unhealthy := func(p *pool) { p.members[0].becomes(check.Unhealthy) }
 	otherIsGone := func(p *pool) {
@@ -223,6 +232,7 @@ func TestOut(t *testing.T) {
 			ends: time.Second, err: interrupted, holds: firm},
 		{name: "every hold is lifted while it waits", setup: liftedLater, request: command(), err: "the hold was lifted",
 			within: 13 * time.Second},
+		{name: "its hold is lifted before it is firm", world: liftedOnceTold, request: command(), err: "the hold was lifted"},
 		{name: "the fleet's last master", shape: ordinary(2, withFleet), setup: otherIsGone, request: command(),
 			err: "must stay in service: no other master of the fleet serves", within: time.Second},
 		{name: "a stop of the fleet's last master", shape: ordinary(2, withFleet), setup: otherIsGone,

@@ -307,7 +307,6 @@ func (m *member) restart(ctx context.Context) error {
 	return errors.Join(err, back)
 }
 
-// isDown has the service stop, and start after a while.
 func (m *member) isDown() {
 	m.becomes(check.Unhealthy)
 	time.Sleep(40 * time.Second)
@@ -371,7 +370,6 @@ func TestSimulatedPools(t *testing.T) {
 	}
 }
 
-// simulate runs a number of pools whose masters all restart.
 func (s shape) simulate(t *testing.T, n int) {
 	bad, most := 0, 0
 	var longest, slowest time.Duration
