@@ -13,7 +13,6 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
-// hostile is a status whose texts, names and numbers are meant to do harm.
 const hostile = `{
   "version": "1\u001b[2J", "certname": "m1\nroot# rm -rf /",
   "services": [
@@ -94,14 +93,15 @@ func TestEachFieldOfAStatusIsMadePrintable(t *testing.T) {
 }
 
 func TestErrorsOfTheClientArePrintable(t *testing.T) {
+	const ok = "HTTP/1.0 200 OK\r\n\r\n"
 	for _, tt := range []struct{ name, answer, want string }{
 		{"refusal of pmcheck", "HTTP/1.0 403 Forbidden\r\n\r\nx\n", " answers 403 Forbidden: see status_allow there"},
 		{"status line", "HTTP/1.1 503 \x1b[2J\r\nContent-Length: 0\r\n\r\n", " answers 503 [2J"},
 		{"header", "HTTP/1.1 200 OK\r\n\x1b[2J evil\r\n\r\n", ""},
 		{"long header", "HTTP/1.0 200 OK\r\nX: " + strings.Repeat("x", 32<<10) + "\r\n\r\n{}", ""},
-		{"not JSON", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n\x1b[2J", ""},
-		{"an invalid time", reply(`{"time": "` + "\u202e" + `"}`), ""},
-		{"a long text for a number", reply(`{"probe": {"count": "` + strings.Repeat("x", 10<<10) + `"}}`), ""},
+		{"not JSON", ok + "\x1b[2J", ""},
+		{"an invalid time", ok + `{"time": "` + "\u202e" + `"}`, ""},
+		{"a long text for a number", ok + `{"probe": {"count": "` + strings.Repeat("x", 10<<10) + `"}}`, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := answered(t.Context(), func(w http.ResponseWriter, _ *http.Request) {
@@ -119,8 +119,4 @@ func TestErrorsOfTheClientArePrintable(t *testing.T) {
 			}
 		})
 	}
-}
-
-func reply(body string) string {
-	return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 }
