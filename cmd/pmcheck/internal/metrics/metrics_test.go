@@ -49,7 +49,7 @@ func TestFullStatusHasTheMetricsOfTheManual(t *testing.T) {
 			Probe: status.ProbeStatus{
 				Expiries: []check.Expiry{{Of: "ca", Name: "Puppet CA", Serial: "1", Until: now}, {Of: "crl", Name: "Puppet CA"}},
 			},
-			Silent: []status.Balancer{{Node: "lb2", Service: "server"}},
+			Silent: []status.Balancer{{Node: "lb2\xff", Service: "server"}},
 			Holds: []drain.Hold{
 				{Holder: "upgrade", Since: now, Until: now},
 				{Holder: "upgrade", Since: now, Until: now},
