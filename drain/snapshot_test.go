@@ -6,7 +6,6 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// files are holds by the names of their files.
 type files map[string]string
 
 func (f files) snapshot(t *testing.T) drain.Snapshot {

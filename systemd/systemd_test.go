@@ -13,18 +13,21 @@ import (
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // The service manager reads each line as an assignment of its own.
 func TestNotifySendsAStatusOfOneLine(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "notify")
 	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer manager.Close()
 	t.Setenv("NOTIFY_SOCKET", socket)
-	if err := errors.Join(systemd.Ready("all\nis  well"), systemd.Reloading()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(systemd.Ready("all\nis  well"), systemd.Reloading()))
 	for _, want := range []string{"READY=1\nSTATUS=all is well", "RELOADING=1\nMONOTONIC_USEC="} {
 		b := make([]byte, 1024)
 		n, err := manager.Read(b)
@@ -66,18 +69,14 @@ func TestWithoutBusNothingIsKnown(t *testing.T) {
 func TestWatchUnitReportsNothingBeforeTheFirstAnswer(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bus")
 	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	t.Setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path="+path)
 	ctx, cancel := context.WithCancel(t.Context())
 	watched := make(chan []systemd.UnitState)
 	go func() { watched <- watch(ctx) }()
 	bus, err := l.Accept() // it has asked, and gets no answer
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer bus.Close()
 	cancel()
 	if states := <-watched; len(states) != 0 {

@@ -15,9 +15,7 @@ import (
 func options(t *testing.T, name string) map[string][]string {
 	t.Helper()
 	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	list, err := unit.DeserializeOptions(f)
 	if err != nil {

@@ -86,7 +86,6 @@ func FuzzParseView(f *testing.F) {
 
 var lb = netip.MustParseAddr("198.51.100.1")
 
-// record records a check without a hold, and its answer.
 func record(b *Tracker, source netip.Addr, c Check, code int, now time.Time) {
 	c.Source, c.Service = source, "server"
 	b.Answer(c, Rule{now: now}, func(bool) answer.Answer { return answer.Answer{Code: code} })

@@ -73,14 +73,6 @@ func TestUnreadableFileIsNamed(t *testing.T) {
 	}
 }
 
-func TestDefaultFileMayBeAbsent(t *testing.T) {
-	l, err := config.Load(config.Options{Root: t.TempDir()})
-	must(t, err)
-	if d := diff(derivedDefault(), l.Config); d != "" || l.File != "" {
-		t.Errorf("file %q (-want +got):\n%s", l.File, d)
-	}
-}
-
 func TestSettingsWithoutMistakesAreLoadedBesideThoseWithOne(t *testing.T) {
 	const socket, address = "/run/pmcheck/pmcheck.sock", "localhost:8140"
 	for _, tc := range []struct {

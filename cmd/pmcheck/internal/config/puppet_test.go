@@ -167,7 +167,6 @@ func hostname(t *testing.T) string {
 	return strings.ToLower(name)
 }
 
-// found calls config.Load for a host on which Puppet's settings are found.
 func found(t *testing.T, files map[string]string, yaml string) *config.Loaded {
 	t.Helper()
 	l, err := load(t, files, yaml)

@@ -20,7 +20,6 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// testDaemon is a daemon against a stand-in master.
 type testDaemon struct {
 	*daemon.Daemon
 	t       *testing.T
