@@ -1,6 +1,7 @@
 package check
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/prometheus/procfs"
@@ -25,5 +26,17 @@ func TestReadOnlyIsTheFileSystemNotTheMount(t *testing.T) {
 		if got := readOnly(mounts, unix.Mkdev(253, 2)); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
+	}
+}
+
+func TestAReadOnlyFileSystemTakesTheMasterOut(t *testing.T) {
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_RDONLY, ""); err != nil {
+		t.Skip("needs root, to mount one: ", err)
+	}
+	defer unix.Unmount(dir, unix.MNT_DETACH)
+	got := (&diskCheck{DiskSettings: DiskSettings{Paths: []string{t.TempDir(), dir}}}).check(t.Context())
+	if got.State != StateBad || got.Health != Unhealthy || got.Reason != DiskFull || !strings.Contains(got.Detail, dir) {
+		t.Errorf("%+v", got)
 	}
 }
