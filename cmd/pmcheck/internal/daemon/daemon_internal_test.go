@@ -45,6 +45,11 @@ func TestPageNeedsStatusAllow(t *testing.T) {
 		if page := strings.HasPrefix(w.Body.String(), "<!doctype html>"); w.Code != 503 || page != tt.page {
 			t.Errorf("%s: %d, page %v; want 503, page %v", tt.name, w.Code, page, tt.page)
 		}
+		r.URL.Path, w = "/status", httptest.NewRecorder()
+		d.handler(tt.trusted).ServeHTTP(w, r)
+		if want := map[bool]int{true: 200, false: 403}[tt.page]; w.Code != want {
+			t.Errorf("%s: %d for the status, want %d", tt.name, w.Code, want)
+		}
 	}
 }
 

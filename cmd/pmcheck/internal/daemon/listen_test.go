@@ -98,4 +98,10 @@ func TestSocketInUseIsNotReplaced(t *testing.T) {
 	if _, err := r.client.Status(t.Context()); err != nil {
 		t.Errorf("behind a dead socket: %v", err)
 	}
+	r.stop()
+	must(t, os.WriteFile(r.config.Socket, []byte("x"), 0o600))
+	r.run()
+	if text, err := os.ReadFile(r.config.Socket); string(text) != "x" {
+		t.Errorf("a file in the place of the socket: %q, %v", text, err)
+	}
 }
