@@ -26,6 +26,9 @@ func TestClientsThatAskAtOnceShareAStatus(t *testing.T) {
 	}
 	must(t, clients.Wait())
 	slices.SortFunc(taken, time.Time.Compare)
+	if n := len(slices.Compact(slices.Clone(taken))); n == len(taken) {
+		t.Error("no two clients share a status")
+	}
 	for i, at := range taken[1:] {
 		if apart := at.Sub(taken[i]); apart > 0 && apart < 20*time.Millisecond {
 			t.Errorf("two statuses were made within %s", apart)
