@@ -152,7 +152,7 @@ func TestPoolFollowsTheResults(t *testing.T) {
 	}
 	refused, silent := fault(puppetclient.Refused), fault(puppetclient.Timeout)
 	old, young := pool(3, 2, nil, nil), pool(3, 2, nil, nil)
-	old.LockSince, young.LockSince = now.Add(-time.Hour), now.Add(-time.Minute)
+	old.LockSince, young.LockSince = now.Add(-5*time.Minute), now.Add(-5*time.Minute+1)
 	full, stuck := pool(3, 3, nil, nil), pool(3, 0, []float64{600, 600, 600}, []float64{500})
 	for _, tt := range []struct {
 		name    string

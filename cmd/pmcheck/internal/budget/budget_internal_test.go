@@ -3,6 +3,8 @@ package budget
 import (
 	"slices"
 	"testing"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
 // The variables of a root shell must neither lead elsewhere nor make the budget look unreachable, which refuses every
@@ -14,14 +16,14 @@ func TestVariablesDoNotMatter(t *testing.T) {
 		"PGPASSWORD", "PGKRBSRVNAME", "PGKRBSPN"} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, "/nonsense")
-			c, err := session("db", "5433", "budget", "pmcheck")
+			c, err := session(config.Budget{Database: "postgresql://db/budget"}.Target())
 			if err != nil {
 				t.Fatal(err)
 			}
 			got := []any{c.Host, c.Port, c.Database, c.User, c.Password, c.KerberosSrvName + c.KerberosSpn, c.TLSConfig != nil,
 				len(c.Fallbacks), c.ValidateConnect != nil || c.AfterConnect != nil,
 				c.RuntimeParams["default_transaction_isolation"]}
-			want := []any{"db", uint16(5433), "budget", "pmcheck", "", "", false, 0, false, "read committed"}
+			want := []any{"db", uint16(5432), "budget", "pmcheck", "", "", false, 0, false, "read committed"}
 			if !slices.Equal(got, want) {
 				t.Errorf("%v, want %v", got, want)
 			}
