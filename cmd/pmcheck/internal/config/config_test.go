@@ -17,13 +17,6 @@ import (
 
 const sample = "../../../../packaging/pmcheck.yaml"
 
-// derivedDefault is Default as Load returns it on a host without Puppet.
-func derivedDefault() config.Config {
-	c := config.Default()
-	c.Probe.MaxAge = 11500 * time.Millisecond
-	return c
-}
-
 func diff(want, got config.Config) string {
 	return cmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{}))
 }
@@ -43,7 +36,9 @@ func TestUncommentedSampleShowsEveryDefault(t *testing.T) {
 	text, err := os.ReadFile(sample)
 	must(t, err)
 	l := valid(t, regexp.MustCompile(`(?m)^( *)#([^ \n])`).ReplaceAllString(string(text), "$1$2"))
-	if d := diff(derivedDefault(), l.Config); d != "" {
+	want := config.Default()
+	want.Probe.MaxAge = 11500 * time.Millisecond // derived
+	if d := diff(want, l.Config); d != "" {
 		t.Errorf("the sample does not show the defaults (-want +got):\n%s", d)
 	}
 	for _, s := range l.Settings() {

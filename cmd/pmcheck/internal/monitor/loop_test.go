@@ -35,8 +35,7 @@ func TestLoopPublishesBeforeHoldsAreTooOld(t *testing.T) {
 			}
 			last = s.Published
 		}
-		hooks := Hooks{Published: published, Probed: func(string, time.Duration) {}}
-		m := alone(t, hooks)
+		m := alone(t, Hooks{Published: published, Probed: func(string, time.Duration) {}})
 		go m.loop(ctx)
 		time.Sleep(time.Minute)
 		synctest.Wait()

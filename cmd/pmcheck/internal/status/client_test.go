@@ -44,6 +44,13 @@ func TestHostileStatusIsRefusedBeforeItIsDecoded(t *testing.T) {
 	}
 }
 
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func ask(t *testing.T, body string) (status.Status, error) {
 	return answered(t.Context(), func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) })
 }

@@ -33,9 +33,7 @@ const hostile = `{
 func TestStatusFromADaemonIsPrintable(t *testing.T) {
 	long := strings.Repeat("x", 10<<10)
 	st, err := ask(t, fmt.Sprintf(hostile, long))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(st.Services) != 1 || st.Services[0].Name != "server" {
 		t.Errorf("the services are %+v", st.Services)
 	}
