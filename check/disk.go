@@ -172,7 +172,7 @@ func percent(part, whole uint64) int {
 	if whole == 0 {
 		return 100
 	}
-	return int(float64(part) / float64(whole) * 100) // of an object store both may be near 1<<64
+	return int(float64(part) * 100 / float64(whole)) // of an object store both may be near 1<<64
 }
 
 // statVolume returns the state of the file system that a path is on. It can hang.

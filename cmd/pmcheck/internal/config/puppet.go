@@ -91,6 +91,9 @@ func (p *puppetHost) certname() error {
 		return cmp.Or[error](err, Fault{place{p.file, 0}, "probe.certname",
 			"no certname in it, and no certificate of this host yet (run puppet agent, or set probe.certname)"})
 	}
+	if !isCertname(name) {
+		return Fault{at, "certname", show(name) + " is not a certname"}
+	}
 	if probe.Certname == "" {
 		probe.Certname, p.places["probe.certname"] = name, at
 	}
@@ -119,14 +122,14 @@ func (p *puppetHost) path(key string, value *string, setting string) error {
 		return nil
 	}
 	path, line, err := p.resolve(setting)
-	if err != nil {
-		return err
+	if err == nil && !filepath.IsAbs(path) {
+		err = Fault{place{p.file, line}, setting, show(path) + " is not an absolute path"}
 	}
 	*value, p.places[key] = filepath.Clean(path), place{p.layout.name, 0}
 	if line > 0 {
 		p.places[key] = place{p.file, line}
 	}
-	return nil
+	return err
 }
 
 // directories sets those that the checks look at to those of this packaging of Puppet, unless they are

@@ -24,6 +24,10 @@ func TestFaultsOfPuppetConfAreReported(t *testing.T) {
 			aioConf + ":1: certname: refers to $x, which is not known"},
 		{"doubling reference", map[string]string{aioConf: "certname = m1\nhostcrl = $a\na = $a$a\n"}, "",
 			aioConf + ":3: hostcrl: its references do not end"},
+		{"relative path", map[string]string{aioConf: "certname = m1\nhostcrl = ssl/crl.pem\n"}, "",
+			aioConf + ":2: hostcrl: ssl/crl.pem is not an absolute path"},
+		{"certname of another directory", map[string]string{aioConf: "certname = m1/../x\n"}, "",
+			aioConf + ":1: certname: m1/../x is not a certname"},
 		{"pmcheck.yaml before puppet.conf", map[string]string{aioConf: "certname = m1\nhostcrl = $a\n"}, "listen: x\n",
 			"F:1: listen: x" + noAddress + "\n" + aioConf + ":2: hostcrl: refers to $a, which is not known"},
 	} {

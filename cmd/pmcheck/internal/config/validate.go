@@ -96,8 +96,8 @@ func (l *Loaded) probe(p Probe) {
 	l.rule("probe.address", isTarget(target), show(p.Address)+" is not a host and port", "such as localhost:8140")
 	l.rule("probe.address", !plain || !isTarget(target) || tcp.IsLocal(target), show(p.Address)+" is on another host",
 		"plain HTTP is for a master on this host, whose TLS ends at the balancer")
-	l.rule("probe.certname", matches(`^[^A-Z/\\\s\x00]*$`, p.Certname),
-		show(p.Certname)+" is not a certname", "lower case, no spaces, no slash")
+	l.rule("probe.certname", isCertname(p.Certname), show(p.Certname)+" is not a certname",
+		"lower case, no spaces, no slash")
 	if p.Timeout >= p.Interval {
 		l.fault(cmp.Or(l.places["probe.timeout"], l.places["probe.interval"]), "probe.timeout",
 			fmt.Sprintf("%s is not below probe.interval, %s", text.Duration(p.Timeout), text.Duration(p.Interval)),
@@ -114,6 +114,8 @@ func (l *Loaded) budget(b Budget) {
 }
 
 func matches(pattern, s string) bool { return regexp.MustCompile(pattern).MatchString(s) }
+
+func isCertname(s string) bool { return matches(`^[^A-Z/\\\s\x00]*$`, s) }
 
 func isAddress(s string) bool {
 	host, port, _ := net.SplitHostPort(s) // both are empty if s has no port
