@@ -133,9 +133,7 @@ frontend answers
 `, address, lab.ServingBody+"\n"))
 	worker := regexp.MustCompile(`(?m)^Pid: (\d+)$`).FindStringSubmatch(h.Admin("show info"))
 	pid, err := strconv.Atoi(worker[1])
-	if err != nil {
-		b.Fatal(err)
-	}
+	lab.Must(b, err)
 	return address, pid
 }
 

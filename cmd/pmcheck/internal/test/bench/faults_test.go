@@ -97,9 +97,7 @@ func faults(b *testing.B, site *lab.Site, ancestor *lab.Ancestor) (table string)
 	config := haproxyDefaults
 	for i, w := range ways {
 		host, port, err := net.SplitHostPort(w.address)
-		if err != nil {
-			b.Fatal(err)
-		}
+		lab.Must(b, err)
 		lines := strings.Replace(w.lines, "check port 9200", "check addr "+host+" port "+port, 1)
 		config += fmt.Sprintf("backend %s\n%s    server m1 %s\n", backend(i), lines, site.Server.Address())
 	}

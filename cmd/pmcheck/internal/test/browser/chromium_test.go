@@ -43,17 +43,11 @@ func startChromium(t *testing.T) *chromium {
 		"DBUS_SESSION_BUS_ADDRESS=disabled:")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	theirIn, commands, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab.Must(t, err)
 	pipe, theirOut, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab.Must(t, err)
 	cmd.ExtraFiles = []*os.File{theirIn, theirOut} // 3 and 4, as --remote-debugging-pipe requires
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	lab.Must(t, cmd.Start())
 	theirIn.Close()
 	theirOut.Close()
 	c := &chromium{t: t, commands: commands, pipe: pipe, answers: bufio.NewReader(pipe)}
@@ -134,9 +128,7 @@ func (c *chromium) pictureAt(path string) {
 	c.eval(`(({right, bottom}) => ({x: 0, y: 0, scale: 1, width: Math.max(right, innerWidth), height: bottom}))(
 		document.body.getBoundingClientRect())`, &clip)
 	c.call("Page.captureScreenshot", map[string]any{"captureBeyondViewport": true, "clip": clip}, &shot)
-	if err := os.WriteFile(path, shot.Data, 0o644); err != nil {
-		c.t.Fatal(err)
-	}
+	lab.Must(c.t, os.WriteFile(path, shot.Data, 0o644))
 }
 
 // complaints returns the errors and warnings in the console since the visit, except for the

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
 type message struct {
@@ -55,9 +57,7 @@ func (c *chromium) call(method string, params map[string]any, result any) {
 		command["sessionId"] = c.session
 	}
 	data, err := json.Marshal(command)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	lab.Must(c.t, err)
 	if _, err := c.commands.Write(append(data, 0)); err != nil {
 		c.t.Fatalf("%s: %v", method, err)
 	}

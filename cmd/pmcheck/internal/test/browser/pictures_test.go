@@ -26,9 +26,7 @@ func TestPicturesShowTheProgram(t *testing.T) {
 	show.Status(&status, s.status)
 	page := httptest.NewRecorder()
 	document, err := s.page.Render(s.status)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab.Must(t, err)
 	document.Write(page, http.StatusOK)
 	nonce := regexp.MustCompile(`[A-Z2-7]{26}`) // another one for each request
 	shown := fmt.Sprintf("%x\n", sha256.Sum256(append(nonce.ReplaceAll(page.Body.Bytes(), nil), status.Bytes()...)))
@@ -56,9 +54,7 @@ func TestPicturesShowTheProgram(t *testing.T) {
 		c.visit(p.url)
 		c.pictureAt(lab.File(t, dir+p.name))
 	}
-	if err := os.WriteFile(lab.File(t, dir+"shown.sha256"), []byte(shown), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	lab.Must(t, os.WriteFile(lab.File(t, dir+"shown.sha256"), []byte(shown), 0o644))
 }
 
 // ordinary returns a master in service of which all is well.

@@ -83,9 +83,7 @@ func testPercentage(t *testing.T, db *lab.Postgres) {
 	assertClaim(t, client(db, name(2), percent), false)
 	for n := range masters {
 		_, err := client(db, name(n+1), percent).Look(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		lab.Must(t, err)
 	}
 	look(1, 2)
 	assertClaim(t, client(db, name(2), percent), true)

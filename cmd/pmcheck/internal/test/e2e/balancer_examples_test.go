@@ -117,9 +117,7 @@ func (e *example) assertSends(want ...string) {
 	e.t.Helper()
 	totals := func() map[string]int {
 		stats, err := e.haproxy.Stats()
-		if err != nil {
-			e.t.Fatal(err)
-		}
+		lab.Must(e.t, err)
 		list := map[string]int{}
 		for _, s := range stats {
 			list[s.Server] += s.SessionsTotal

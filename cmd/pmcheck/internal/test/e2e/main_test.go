@@ -44,9 +44,7 @@ defaults
 func startEchoAt(t *testing.T, address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab.Must(t, err)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -68,9 +66,7 @@ type session struct{ net.Conn }
 func startSession(t *testing.T, address string) *session {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab.Must(t, err)
 	t.Cleanup(func() { c.Close() })
 	return &session{c}
 }

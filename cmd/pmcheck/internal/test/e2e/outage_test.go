@@ -33,9 +33,7 @@ func testLines(t *testing.T, s *lab.PuppetServer, _ *stateTable) {
 	b.waitForStatus("UP", time.Now(), 15*time.Second)
 
 	closed := closing(t, s.Address())
-	if err := syscall.Kill(s.Pid(), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	lab.Must(t, syscall.Kill(s.Pid(), syscall.SIGKILL))
 	r.WaitAnswer(http.StatusServiceUnavailable, "", 5*time.Second)
 	noticed := time.Now()
 	// The kernel takes the JVM's memory back before it closes its sockets: that may take longer
@@ -62,9 +60,7 @@ func testLines(t *testing.T, s *lab.PuppetServer, _ *stateTable) {
 func closing(t *testing.T, address string) func() time.Time {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab.Must(t, err)
 	at := make(chan time.Time, 1)
 	go func() {
 		defer c.Close()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
 const (
@@ -120,16 +121,10 @@ func halve(s *faultSite) { s.Host.MustRun("truncate", "--size=700", certFile(s.P
 func foreignCert(t *testing.T, name string) (cert, key string) {
 	t.Helper()
 	ca, err := checktest.NewCA("Puppet CA: elsewhere")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab.Must(t, err)
 	leaf, err := ca.Issue(checktest.Template{Name: name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab.Must(t, err)
 	pem, err := leaf.KeyPEM()
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab.Must(t, err)
 	return string(leaf.CertificatePEM()), string(pem)
 }

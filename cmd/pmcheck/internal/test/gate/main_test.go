@@ -44,9 +44,7 @@ func newGatedHost(t *testing.T, yaml string) *gatedHost {
 	dir := t.TempDir()
 	h := &gatedHost{t: t, clients: lab.StartNetwork(t), dir: dir}
 	for _, name := range []string{"holds", "run", "gate"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		lab.Must(t, os.Mkdir(filepath.Join(dir, name), 0o755))
 	}
 	h.write("pmcheck.yaml", yaml)
 	h.link()
@@ -81,9 +79,7 @@ func (h *gatedHost) link() {
 func (h *gatedHost) listen() {
 	h.t.Helper()
 	l, err := net.Listen("tcp", ":"+port)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	lab.Must(h.t, err)
 	h.t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -106,14 +102,10 @@ func (h *gatedHost) start() {
 	// Not the test's own environment: a PMCHECK_LONG in it would be taken for a setting.
 	cmd.Env = []string{"RUNTIME_DIRECTORY=" + filepath.Join(h.dir, "gate"), "PMCHECK_HOLDS=" + h.dir}
 	log, err := os.OpenFile(h.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	lab.Must(h.t, err)
 	defer log.Close()
 	cmd.Stderr = log
-	if err := cmd.Start(); err != nil {
-		h.t.Fatal(err)
-	}
+	lab.Must(h.t, cmd.Start())
 	h.t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	began := time.Now()
 	lab.WaitFor(h.t, 20*time.Second, 10*time.Millisecond, func() error {
@@ -142,16 +134,12 @@ func (h *gatedHost) status() (s status.GateStatus) {
 func (h *gatedHost) hold() {
 	h.t.Helper()
 	h.write(".new", `{"mode": "drain"}`)
-	if err := os.Rename(filepath.Join(h.dir, ".new"), h.holdFile()); err != nil {
-		h.t.Fatal(err)
-	}
+	lab.Must(h.t, os.Rename(filepath.Join(h.dir, ".new"), h.holdFile()))
 }
 
 func (h *gatedHost) lift() {
 	h.t.Helper()
-	if err := os.Remove(h.holdFile()); err != nil {
-		h.t.Fatal(err)
-	}
+	lab.Must(h.t, os.Remove(h.holdFile()))
 }
 
 func (h *gatedHost) holdFile() string { return filepath.Join(h.dir, "holds", "operator.json") }

@@ -17,9 +17,7 @@ import (
 func TestGateRefusesNewConnections(t *testing.T) {
 	h := newGatedHost(t, "gate: {except: [192.0.2.3, 2001:db8:1::/48]}\n")
 	before, err := h.connect(far4, near4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab.Must(t, err)
 	defer before.Close()
 	h.start()
 	assertDials := func(want error) {

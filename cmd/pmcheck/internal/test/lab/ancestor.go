@@ -70,13 +70,9 @@ func StartAncestor(tb testing.TB, target string) *Ancestor {
 	script, config, services := filepath.Join(dir, "check"), filepath.Join(dir, "xinetd.conf"), filepath.Join(dir, "d")
 	a := &Ancestor{address: Address(tb, "127.0.0.1")}
 	host, port, err := net.SplitHostPort(a.address)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	Write(tb, script, fmt.Sprintf(ancestorScript, target))
-	if err := os.Chmod(script, 0o755); err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, os.Chmod(script, 0o755))
 	Write(tb, config, fmt.Sprintf(ancestorDefaults, services))
 	Write(tb, filepath.Join(services, "check"), fmt.Sprintf(ancestorService, host, port, script))
 	log := filepath.Join(dir, "xinetd.log")

@@ -20,13 +20,9 @@ type authority struct {
 func parseAuthority(tb testing.TB, certDER, keyDER []byte) authority {
 	tb.Helper()
 	cert, err := x509.ParseCertificate(certDER)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	key, err := x509.ParsePKCS1PrivateKey(keyDER)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	return authority{cert: cert, key: key}
 }
 
@@ -35,9 +31,7 @@ func parseAuthority(tb testing.TB, certDER, keyDER []byte) authority {
 func (a authority) issue(tb testing.TB, certname string, edit func(*x509.Certificate)) (cert, key []byte) {
 	tb.Helper()
 	private, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	template := &x509.Certificate{
 		Subject:     pkix.Name{CommonName: certname},
 		DNSNames:    []string{certname},
@@ -50,9 +44,7 @@ func (a authority) issue(tb testing.TB, certname string, edit func(*x509.Certifi
 		edit(template)
 	}
 	cert, err = x509.CreateCertificate(rand.Reader, template, a.cert, &private.PublicKey, a.key)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	return cert, x509.MarshalPKCS1PrivateKey(private)
 }
 
@@ -60,9 +52,7 @@ func (a authority) issue(tb testing.TB, certname string, edit func(*x509.Certifi
 func newAuthority(tb testing.TB, name string) authority {
 	tb.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	template := &x509.Certificate{
 		Subject:               pkix.Name{CommonName: name},
 		NotBefore:             time.Now().Add(-24 * time.Hour),
@@ -72,9 +62,7 @@ func newAuthority(tb testing.TB, name string) authority {
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	return parseAuthority(tb, der, x509.MarshalPKCS1PrivateKey(key))
 }
 
@@ -87,9 +75,7 @@ func (a authority) revocationList(tb testing.TB, list *x509.RevocationList, next
 		NextUpdate:                nextUpdate,
 		RevokedCertificateEntries: list.RevokedCertificateEntries,
 	}, a.cert, a.key)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	return der
 }
 
@@ -97,9 +83,7 @@ func (a authority) revocationList(tb testing.TB, list *x509.RevocationList, next
 func revoke(tb testing.TB, list *x509.RevocationList, der []byte) {
 	tb.Helper()
 	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	list.RevokedCertificateEntries = append(list.RevokedCertificateEntries,
 		x509.RevocationListEntry{SerialNumber: cert.SerialNumber, RevocationTime: time.Now()})
 }

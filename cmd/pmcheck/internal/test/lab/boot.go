@@ -60,9 +60,7 @@ func (h *Host) boot() {
 	tb := h.net.tb
 	tb.Helper()
 	cgroup, err := os.Open(h.cgroup())
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	defer cgroup.Close()
 	address := netip.MustParseAddr(h.Address).As4()
 	cmd := exec.Command("nsenter", "--mount="+h.net.namespace("mnt"), "--",
@@ -128,7 +126,5 @@ func (h *Host) removeCgroup() {
 
 func (h *Host) mkdir(path string) {
 	h.net.tb.Helper()
-	if err := os.Mkdir(path, 0o755); err != nil {
-		h.net.tb.Fatal(err)
-	}
+	Must(h.net.tb, os.Mkdir(path, 0o755))
 }

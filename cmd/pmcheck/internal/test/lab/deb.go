@@ -27,9 +27,7 @@ func DEB(tb testing.TB, version string) string {
 func Packages(tb testing.TB, tree, version string) string {
 	tb.Helper()
 	self, err := os.Executable() // go test removes its directory
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	dist := filepath.Join(filepath.Dir(self), "packages", version, tree)
 	building.Lock()
 	defer building.Unlock()
@@ -68,9 +66,7 @@ func DebianDEB(tb testing.TB, name string) string {
 	dir := tempDir(tb)
 	cmd := exec.Command("apt-get", "download", name)
 	cmd.Dir = dir
-	if err := RunOutside(cmd); err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, RunOutside(cmd))
 	files, err := filepath.Glob(filepath.Join(dir, "*.deb"))
 	if err != nil || len(files) != 1 {
 		tb.Fatalf("downloaded the packages %v, want one", files)

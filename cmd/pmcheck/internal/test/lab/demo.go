@@ -38,9 +38,7 @@ func StartDemo(tb testing.TB, n *Network, ip string, program ...string) *Demo {
 	dir := tempDir(tb)
 	cmd.Env = append(cmd.Environ(), "TMPDIR="+dir)
 	typed, err := cmd.StdinPipe()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	d.typed = typed
 	StartProgram(tb, cmd)
 	d.WaitServing(30 * time.Second)

@@ -107,9 +107,7 @@ func (h *HAProxy) Log() string {
 func (h *HAProxy) Admin(command string) string {
 	h.tb.Helper()
 	answer, err := h.admin(command)
-	if err != nil {
-		h.tb.Fatal(err)
-	}
+	Must(h.tb, err)
 	return answer
 }
 
@@ -145,9 +143,7 @@ func (h *HAProxy) Stats() ([]ServerStat, error) {
 func (h *HAProxy) Stat(backend, server string) ServerStat {
 	h.tb.Helper()
 	stat, err := h.stat(backend, server)
-	if err != nil {
-		h.tb.Fatal(err)
-	}
+	Must(h.tb, err)
 	return stat
 }
 
@@ -194,9 +190,7 @@ func (h *HAProxy) WaitStat(backend, server string, want func(ServerStat) bool,
 func (h *HAProxy) waitAnswer(want func(info string) bool) {
 	h.tb.Helper()
 	WaitFor(h.tb, 10*time.Second, 10*time.Millisecond, func() error {
-		if err := h.proc.died(); err != nil {
-			h.tb.Fatal(err)
-		}
+		Must(h.tb, h.proc.died())
 		info, err := h.admin("show info")
 		if err == nil && !want(info) {
 			err = errors.New("the old worker still answers")

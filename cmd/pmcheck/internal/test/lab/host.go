@@ -111,9 +111,7 @@ func (h *Host) Run(program string, args ...string) (string, error) {
 func (h *Host) MustRun(program string, args ...string) string {
 	h.net.tb.Helper()
 	out, err := h.Run(program, args...)
-	if err != nil {
-		h.net.tb.Fatal(err)
-	}
+	Must(h.net.tb, err)
 	return out
 }
 

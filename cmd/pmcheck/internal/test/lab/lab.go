@@ -24,7 +24,6 @@
 package lab
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -73,9 +72,7 @@ func Build(tb testing.TB) string {
 		return other
 	}
 	path, err := build()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	return path
 }
 
@@ -107,35 +104,35 @@ func RunOutside(cmd *exec.Cmd) error {
 func tempDir(tb testing.TB) string {
 	tb.Helper()
 	dir, err := os.MkdirTemp("", "pmcheck-lab-")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	tb.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
 			tb.Errorf("cannot remove the temporary directory: %v", err)
 		}
 	})
-	if err := os.Chmod(dir, 0o755); err != nil {
+	Must(tb, os.Chmod(dir, 0o755))
+	return dir
+}
+
+// Must fails the test, and ends it, if there is an error.
+func Must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
 		tb.Fatal(err)
 	}
-	return dir
 }
 
 // Read returns the content of a file.
 func Read(tb testing.TB, path string) string {
 	tb.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	return string(data)
 }
 
 // Write writes a file that every user can read, and creates its directory.
 func Write(tb testing.TB, path, content string) {
 	tb.Helper()
-	err := os.MkdirAll(filepath.Dir(path), 0o755)
-	if err = errors.Join(err, os.WriteFile(path, []byte(content), 0o644)); err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, os.MkdirAll(filepath.Dir(path), 0o755))
+	Must(tb, os.WriteFile(path, []byte(content), 0o644))
 }

@@ -114,8 +114,6 @@ func Address(tb testing.TB, ip string) string {
 func Port(tb testing.TB, address string) string {
 	tb.Helper()
 	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	return port
 }

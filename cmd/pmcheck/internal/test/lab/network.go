@@ -78,9 +78,7 @@ func startKeeper(tb testing.TB, cmd *exec.Cmd) *process {
 	showOnFailure(tb, log)
 	keeper := start(tb, cmd, log)
 	WaitFor(tb, 30*time.Second, 5*time.Millisecond, func() error {
-		if err := keeper.died(); err != nil {
-			tb.Fatal(err)
-		}
+		Must(tb, keeper.died())
 		if out := tail(log, 1); out != "ready" {
 			return fmt.Errorf("%v: %q", cmd.Args, out)
 		}

@@ -100,9 +100,7 @@ func (p *Postgres) create(masters []string) {
 func (p *Postgres) configure() {
 	p.tb.Helper()
 	host, port, err := net.SplitHostPort(p.address)
-	if err != nil {
-		p.tb.Fatal(err)
-	}
+	Must(p.tb, err)
 	files := p.CertFiles(p.host)
 	p.write("postgresql.auto.conf", fmt.Sprintf(`
 listen_addresses = '%s'
@@ -137,9 +135,7 @@ func (p *Postgres) Issue(certname string) CertFiles {
 	}
 	cert, key := p.ca.issue(p.tb, certname, nil)
 	Write(p.tb, files.Cert, string(encodePEM("CERTIFICATE", cert)))
-	if err := os.WriteFile(files.Key, encodePEM("RSA PRIVATE KEY", key), 0o600); err != nil {
-		p.tb.Fatal(err)
-	}
+	Must(p.tb, os.WriteFile(files.Key, encodePEM("RSA PRIVATE KEY", key), 0o600))
 	return files
 }
 

@@ -26,9 +26,7 @@ type process struct {
 func start(tb testing.TB, cmd *exec.Cmd, log string) *process {
 	tb.Helper()
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	defer out.Close()
 	cmd.Stdout, cmd.Stderr = out, out
 	if cmd.SysProcAttr == nil {
@@ -36,9 +34,7 @@ func start(tb testing.TB, cmd *exec.Cmd, log string) *process {
 	}
 	cmd.SysProcAttr.Setpgid = true
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
-	if err := cmd.Start(); err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, cmd.Start())
 	p := &process{tb: tb, cmd: cmd, done: make(chan struct{})}
 	go func() {
 		defer close(p.done)
@@ -159,13 +155,9 @@ const clockTick = 10 * time.Millisecond
 func CPUTime(tb testing.TB, pid int) time.Duration {
 	tb.Helper()
 	proc, err := procfs.NewProc(pid)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	stat, err := proc.Stat()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	own, children := stat.UTime+stat.STime, stat.CUTime+stat.CSTime
 	return time.Duration(own)*clockTick + time.Duration(children)*clockTick
 }

@@ -20,9 +20,7 @@ const proofEnv = "LAB_PROOF"
 func File(tb testing.TB, name string) string {
 	tb.Helper()
 	dir, err := os.Getwd()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	for ; ; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 			return filepath.Join(dir, name)
@@ -59,13 +57,9 @@ func Publish(tb testing.TB, section, text string) {
 		return
 	}
 	lock, err := os.Open(path)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	defer lock.Close()
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, unix.Flock(int(lock.Fd()), unix.LOCK_EX))
 	before, _, after, err := cutSection(Read(tb, path), section)
 	if err != nil {
 		tb.Fatalf("%s: %v", path, err)

@@ -92,9 +92,7 @@ func (k *keeper) replaceCRL(list *x509.RevocationList, nextUpdate time.Time) {
 func (k *keeper) revocationList() *x509.RevocationList {
 	k.tb.Helper()
 	list, err := x509.ParseRevocationList(k.read(k.caDir + "/ca_crl.pem"))
-	if err != nil {
-		k.tb.Fatal(err)
-	}
+	Must(k.tb, err)
 	return list
 }
 

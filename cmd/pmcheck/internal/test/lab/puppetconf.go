@@ -21,13 +21,9 @@ func (s *PuppetServer) writeConfig() {
 	s.tb.Helper()
 	for _, dir := range []string{"puppet", "ssl", "var", "run", "log", "server",
 		"code/environments/production/manifests"} {
-		if err := os.MkdirAll(s.path(dir), 0o755); err != nil {
-			s.tb.Fatal(err)
-		}
+		Must(s.tb, os.MkdirAll(s.path(dir), 0o755))
 	}
-	if err := os.CopyFS(s.path("server"), os.DirFS(filepath.Join(s.root, packagedConfig))); err != nil {
-		s.tb.Fatal(err)
-	}
+	Must(s.tb, os.CopyFS(s.path("server"), os.DirFS(filepath.Join(s.root, packagedConfig))))
 	s.moveLogs("server/logback.xml")
 	s.moveLogs("server/request-logging.xml")
 	s.writeFile("puppet/puppet.conf", s.puppetConf())
@@ -63,9 +59,7 @@ func (s *PuppetServer) puppetConf() string {
 
 func (s *PuppetServer) webserverConf() string {
 	host, port, err := net.SplitHostPort(s.addr)
-	if err != nil {
-		s.tb.Fatal(err)
-	}
+	Must(s.tb, err)
 	return fmt.Sprintf(`webserver: {
     access-log-config: %q
     client-auth: want

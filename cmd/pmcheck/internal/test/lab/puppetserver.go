@@ -115,9 +115,7 @@ func (o PuppetServerOptions) javaArgs() []string {
 func (s *PuppetServer) WaitReady(within time.Duration) time.Duration {
 	s.tb.Helper()
 	return WaitFor(s.tb, within, 50*time.Millisecond, func() error {
-		if err := s.proc.died(); err != nil {
-			s.tb.Fatal(err)
-		}
+		Must(s.tb, s.proc.died())
 		code, body, err := s.Get("", "/status/v1/simple")
 		if err != nil || code != http.StatusOK {
 			return errors.Join(err, fmt.Errorf("the status is %d %q", code, body))

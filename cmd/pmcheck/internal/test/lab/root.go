@@ -83,23 +83,15 @@ func (r Release) Root(tb testing.TB) string {
 		return "/"
 	}
 	cache, err := os.UserCacheDir()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	cache = filepath.Join(cache, "pmcheck-roots")
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, os.MkdirAll(cache, 0o755))
 	list := strings.Join(r.Packages, ",")
 	root := filepath.Join(cache, fmt.Sprintf("%s-%x", r.Suite, sha256.Sum256([]byte(list)))[:len(r.Suite)+9])
 	lock, err := os.Create(root + ".lock")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	defer lock.Close()
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, unix.Flock(int(lock.Fd()), unix.LOCK_EX))
 	if _, err := os.Stat(root); err == nil {
 		return root
 	}

@@ -116,9 +116,7 @@ func (s *Site) layOutMaster(name string, server *PuppetServer) {
 func StartStandIn(tb testing.TB, certname string) *checktest.Master {
 	tb.Helper()
 	m, err := checktest.NewMaster(tb.TempDir(), certname, Address(tb, "127.0.0.1"))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	tb.Cleanup(func() { m.Close() })
 	return m
 }
@@ -126,9 +124,7 @@ func StartStandIn(tb testing.TB, certname string) *checktest.Master {
 // SetMaster puts the stand-in into a state.
 func (s *Site) SetMaster(state checktest.State) {
 	s.TB.Helper()
-	if err := s.Master.Set(state); err != nil {
-		s.TB.Fatal(err)
-	}
+	Must(s.TB, s.Master.Set(state))
 }
 
 // MasterAddress returns the host:port of the master.
@@ -146,9 +142,7 @@ func (s *Site) layOutHolds() {
 	s.TB.Helper()
 	s.Holds = &drain.Store{Persistent: filepath.Join(s.Dir, "holds"), UntilReboot: filepath.Join(s.Dir, "run")}
 	for _, dir := range []string{s.Holds.Persistent, s.Holds.UntilReboot} {
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			s.TB.Fatal(err)
-		}
+		Must(s.TB, os.Mkdir(dir, 0o755))
 	}
 }
 

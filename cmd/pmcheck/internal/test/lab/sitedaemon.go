@@ -114,9 +114,7 @@ func (s *Site) Log() string {
 func (s *Site) Status() Status {
 	s.TB.Helper()
 	status, err := s.status()
-	if err != nil {
-		s.TB.Fatal(err)
-	}
+	Must(s.TB, err)
 	return status
 }
 
@@ -147,7 +145,5 @@ func (s *Site) Hold(mode drain.Mode) {
 		hold := func(drain.Hold) (drain.Hold, error) { return drain.Hold{Mode: mode}, nil }
 		_, err = s.Holds.Change(drain.Operator, "", hold)
 	}
-	if err != nil {
-		s.TB.Fatal(err)
-	}
+	Must(s.TB, err)
 }

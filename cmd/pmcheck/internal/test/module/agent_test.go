@@ -27,9 +27,7 @@ func copyModule(t *testing.T, h *lab.Host, modules string) {
 	t.Helper()
 	cmd := h.Command("sh", "-c", `mkdir -p "$0" && tar -x -C "$0"`, modules+"/pmcheck")
 	archive, err := exec.Command("tar", "-c", "-C", lab.File(t, "packaging/puppet"), ".").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab.Must(t, err)
 	cmd.Stdin = bytes.NewReader(archive)
 	lab.Output(t, cmd)
 }

@@ -55,9 +55,7 @@ class { 'pmcheck::database':
 // has PostgreSQL read the new CRL.
 func testBudget(t *testing.T, setUp func(db *puppetHost, version string) (renew func())) {
 	ca, err := checktest.NewCA("Puppet CA: lab")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab.Must(t, err)
 	network := lab.StartNetwork(t)
 	db := bootPuppetHost(t, network, ca, "db")
 	master := bootPuppetHost(t, network, ca, "m1")
@@ -122,9 +120,7 @@ func bootPuppetHost(t *testing.T, network *lab.Network, ca *checktest.CA, name s
 		t.Fatal(err)
 	}
 	key, err := h.leaf.KeyPEM()
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab.Must(t, err)
 	h.WriteFile(h.certificate(), string(h.leaf.CertificatePEM()), 0o644)
 	h.WriteFile(h.key(), string(key), 0o640)
 	h.WriteFile(puppetSSL+"/certs/ca.pem", string(ca.Bundle()), 0o644)
@@ -140,9 +136,7 @@ func (h *puppetHost) key() string { return puppetSSL + "/private_keys/" + h.FQDN
 func (h *puppetHost) writeCRL(ca *checktest.CA) {
 	h.t.Helper()
 	crl, err := ca.CRL(time.Now().Add(24 * time.Hour))
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	lab.Must(h.t, err)
 	h.WriteFile(puppetSSL+"/crl.pem", string(crl), 0o644)
 }
 

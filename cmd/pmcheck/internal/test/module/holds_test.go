@@ -66,9 +66,7 @@ func TestCloudInitExampleHoldsANewHost(t *testing.T) {
 	var config struct {
 		Files []struct{ Path, Content, Permissions string } `yaml:"write_files"`
 	}
-	if err := yaml.Unmarshal([]byte(lab.ReadFile(t, "examples/holds/cloud-init.yaml")), &config); err != nil {
-		t.Fatal(err)
-	}
+	lab.Must(t, yaml.Unmarshal([]byte(lab.ReadFile(t, "examples/holds/cloud-init.yaml")), &config))
 	store := drain.Store{Persistent: t.TempDir(), UntilReboot: t.TempDir()}
 	for _, f := range config.Files {
 		if filepath.Dir(f.Path) != "/var/lib/pmcheck/holds" || f.Permissions != "0644" {

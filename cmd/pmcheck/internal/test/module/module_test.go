@@ -69,9 +69,7 @@ func TestEverySettingHasAParameter(t *testing.T) {
 	manifest := lab.ReadFile(t, "packaging/puppet/manifests/init.pp")
 	rendered := lab.ReadFile(t, "packaging/puppet/manifests/config.pp")
 	loaded, err := config.Load(config.Options{File: lab.File(t, "packaging/pmcheck.yaml")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab.Must(t, err)
 	for _, setting := range loaded.Settings() {
 		name, inner, nested := strings.Cut(setting.Key, ".")
 		if !regexp.MustCompile(`(?m)^ .*\$` + name + `\b.* = `).MatchString(manifest) {
@@ -108,9 +106,7 @@ func TestTasksDescribeTheirParameters(t *testing.T) {
 			Parameters map[string]struct{ Description, Type string }
 		}
 		path := strings.TrimSuffix(script, ".sh")
-		if err := json.Unmarshal([]byte(lab.Read(t, path+".json")), &metadata); err != nil {
-			t.Fatal(err)
-		}
+		lab.Must(t, json.Unmarshal([]byte(lab.Read(t, path+".json")), &metadata))
 		text := lab.Read(t, script)
 		for name, p := range metadata.Parameters {
 			if p.Description == "" || p.Type == "" || !strings.Contains(text+shared, "PT_"+name) {

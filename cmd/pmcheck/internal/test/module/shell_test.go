@@ -91,8 +91,6 @@ func removePmcheck(h *lab.Host) {
 func moduleDir(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "pmcheck")
-	if err := os.CopyFS(dir, os.DirFS(lab.File(t, "packaging/puppet"))); err != nil {
-		t.Fatal(err)
-	}
+	lab.Must(t, os.CopyFS(dir, os.DirFS(lab.File(t, "packaging/puppet"))))
 	return dir
 }

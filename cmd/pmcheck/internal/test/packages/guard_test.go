@@ -3,6 +3,8 @@ package packages_test
 import (
 	"testing"
 	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
 // keepAlive is a server that keeps connections, as Puppet Server does.
@@ -33,9 +35,7 @@ func TestGuardAfterACancelledStop(t *testing.T) {
 	s := bootFake(t, "cancel", "guard:\n  wait: 10m\n  return: 1s\n")
 	ask := func(url string) { // from outside of the host, all the time
 		cmd := s.Net.Command("curl", "-s", "--rate", "2/s", "--retry", "10", "--retry-connrefused", url)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		lab.Must(t, cmd.Start())
 		t.Cleanup(func() {
 			cmd.Process.Kill()
 			cmd.Wait()

@@ -26,9 +26,7 @@ func output(t *testing.T, dir, line string) string {
 func names(t *testing.T, dir string) (list []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab.Must(t, err)
 	for _, e := range entries {
 		list = append(list, e.Name())
 	}
@@ -67,9 +65,7 @@ func TestRelease(t *testing.T) {
 				Digest struct{ SHA256 string }
 			}
 		}
-		if err := json.Unmarshal([]byte(statement), &provenance); err != nil {
-			t.Fatal(err)
-		}
+		lab.Must(t, json.Unmarshal([]byte(statement), &provenance))
 		for _, s := range provenance.Subject {
 			if !strings.Contains(sums, s.Digest.SHA256+"  "+s.Name+"\n") {
 				t.Errorf("the checksum of %s in the provenance is not that in SHA256SUMS", s.Name)
@@ -83,9 +79,7 @@ func TestRelease(t *testing.T) {
 	t.Run("make install", func(t *testing.T) { assertInstall(t) })
 	t.Run("reproducible", func(t *testing.T) {
 		again := t.TempDir()
-		if err := build("release", again, older, "TZ=Asia/Tokyo", "LANG=de_DE.UTF-8", "SIGNING_KEY="); err != nil {
-			t.Fatal(err)
-		}
+		lab.Must(t, build("release", again, older, "TZ=Asia/Tokyo", "LANG=de_DE.UTF-8", "SIGNING_KEY="))
 		for _, name := range names(t, again) {
 			if name == "repository" || name == "SHA256SUMS" || strings.HasSuffix(name, ".provenance.json") {
 				continue // made of the signed RPMs

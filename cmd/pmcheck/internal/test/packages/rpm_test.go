@@ -25,9 +25,7 @@ func TestRPM(t *testing.T) {
 	nfpm := exec.Command("go", "tool", "-modfile=.tools/go.mod", "nfpm", "package", "-f", dir+"/el.yaml", "-p", "rpm",
 		"-t", dir+"/el.rpm")
 	nfpm.Dir = lab.File(t, "")
-	if err := lab.RunOutside(nfpm); err != nil {
-		t.Fatal(err)
-	}
+	lab.Must(t, lab.RunOutside(nfpm))
 	s.Host.Copy(dir+"/el.rpm", "/root/el.rpm", 0o644)
 	s.Host.MustRun("rpm", "--install", "/root/el.rpm")
 	s.Host.WriteFile("/etc/systemd/system-preset/99-el.preset", "disable *\n", 0o644) // as on EL

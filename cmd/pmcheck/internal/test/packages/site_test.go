@@ -61,9 +61,7 @@ func file(t testing.TB, version, pattern string) string {
 		"createrepo_c": "createrepo-c"} {
 		lab.Need(t, program, from)
 	}
-	if err := built(); err != nil {
-		t.Fatal(err)
-	}
+	lab.Must(t, built())
 	found, err := filepath.Glob(filepath.Join(work, version, pattern))
 	if err != nil || len(found) != 1 {
 		t.Fatalf("built the packages %v, %v, want one %s", found, err, pattern)

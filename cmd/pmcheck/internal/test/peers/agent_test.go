@@ -34,9 +34,7 @@ func runAgent(t *testing.T, h *lab.Host, options []string, wanted ...string) {
 	out, err := h.Run("puppet", append([]string{"agent", "--onetime", "--no-daemonize", "--debug", "--color=false",
 		"--certname", agentName, "--confdir", "/tmp/agent", "--vardir", "/tmp/agent/var", "--ssldir", "/tmp/agent/ssl",
 		"--keylength", "2048", "--no-usecacheonfailure"}, options...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab.Must(t, err)
 	for _, want := range append(wanted, "compiled by "+agentName, "Applied catalog") {
 		if !strings.Contains(out, want) {
 			t.Errorf("the agent's output lacks %q:\n%s", want, out)

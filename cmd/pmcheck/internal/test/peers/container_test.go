@@ -66,9 +66,7 @@ func TestSidecarOfAPod(t *testing.T) {
 	t.Parallel()
 	var found manifest
 	for document := range strings.SplitSeq(lab.Read(t, example(t, "kubernetes/puppetserver.yaml")), "\n---\n") {
-		if err := yaml.Unmarshal([]byte(document), &found); err != nil {
-			t.Fatal(err)
-		}
+		lab.Must(t, yaml.Unmarshal([]byte(document), &found))
 	}
 	spec := found.Spec
 	if spec.Links == nil || *spec.Links {
@@ -79,9 +77,7 @@ func TestSidecarOfAPod(t *testing.T) {
 	lab.Output(t, exec.Command("install", "-D", lab.Build(t), root+"/usr/bin/pmcheck"))
 	user := fmt.Sprintf("%d:%d", sidecar.Security.User, sidecar.Security.Group)
 	// An emptyDir with fsGroup.
-	if err := errors.Join(os.Chown(volume, 0, sidecar.Security.Group), os.Chmod(volume, 0o777|os.ModeSetgid)); err != nil {
-		t.Fatal(err)
-	}
+	lab.Must(t, errors.Join(os.Chown(volume, 0, sidecar.Security.Group), os.Chmod(volume, 0o777|os.ModeSetgid)))
 	mkdir := exec.Command("chroot", append([]string{"--userspec=" + user, "--skip-chdir", "/"}, directories.Command...)...)
 	mkdir.Dir = volume
 	lab.Output(t, mkdir)
@@ -104,9 +100,7 @@ func TestSidecarOfAPod(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab.Must(t, err)
 	lab.Write(t, puppet+"/puppet.conf", "[main]\ncertname = puppet\nssldir = /etc/puppetlabs/puppet/ssl\n")
 	lab.Output(t, exec.Command("chown", "-R", user, puppet))
 

@@ -37,9 +37,7 @@ func testDashboard(t *testing.T, p *prometheus, masters ...*lab.Demo) {
 	}
 	p.waitForData("count(pmcheck_balancer_state) == 20") // two masters, two balancers, five states
 	var d dashboard
-	if err := json.Unmarshal([]byte(lab.Read(t, example(t, "grafana/pmcheck.json"))), &d); err != nil {
-		t.Fatal(err)
-	}
+	lab.Must(t, json.Unmarshal([]byte(lab.Read(t, example(t, "grafana/pmcheck.json"))), &d))
 	for _, panel := range d.Panels {
 		for i, target := range panel.Targets {
 			expr := substitute(target.Expr)

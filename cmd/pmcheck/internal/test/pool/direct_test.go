@@ -37,9 +37,7 @@ func TestWithoutABalancer(t *testing.T) {
 	if failed > 0 || there > 0 {
 		t.Errorf("with the gate: %s", gated)
 	}
-	if err := p.each("systemctl disable --now pmcheck-gate"); err != nil {
-		t.Fatal(err)
-	}
+	lab.Must(t, p.each("systemctl disable --now pmcheck-gate"))
 	_, _, ungated := p.direct(agents, "pmcheck drain") // not --wait, for agents keep coming
 	text := fmt.Sprintf("With the gate %s;\nwithout it %s.\n", gated, ungated)
 	lab.Publish(t, "direct", text)

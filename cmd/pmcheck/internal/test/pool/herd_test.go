@@ -91,9 +91,7 @@ func (p *pool) limitQueues() {
 	for _, m := range p.masters {
 		m.Host.WriteFile("/etc/puppet/puppetserver/conf.d/queue.conf", queueLimit, 0o644)
 	}
-	if err := restartEach(p); err != nil {
-		p.t.Fatal(err)
-	}
+	lab.Must(p.t, restartEach(p))
 	p.waitForUp()
 }
 

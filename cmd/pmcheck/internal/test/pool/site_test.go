@@ -141,9 +141,7 @@ func (p *pool) identity(certname string) *tls.Config {
 		return []byte(p.workshops[0].MustRun("cat", filepath.Join(sslDir, name)))
 	}
 	pair, err := tls.X509KeyPair(read("certs/"+certname+".pem"), read("private_keys/"+certname+".pem"))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	lab.Must(p.t, err)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(read("certs/ca.pem"))
 	return &tls.Config{ServerName: service, RootCAs: roots, Certificates: []tls.Certificate{pair}}

@@ -45,9 +45,7 @@ func TestEachAnswerIsTrueAndNothingLeaks(t *testing.T) {
 	if trouble != nil {
 		cancel()
 	}
-	if err := cmp.Or(group.Wait(), trouble); err != nil {
-		t.Fatal(err)
-	}
+	lab.Must(t, cmp.Or(group.Wait(), trouble))
 	table := fmt.Sprintf("| %.0f minutes, %d changes of a hold, %d renewals of certificate and CRL, "+
 		"%d restarts of Puppet Server | |\n| --- | --- |\n%s",
 		duration.Minutes(), s.toggles, rotations, restarts, s.report(t))

@@ -20,9 +20,7 @@ func TestARM64(t *testing.T) {
 	cmd := exec.Command("go", "build", "-o", program, "./cmd/pmcheck")
 	cmd.Dir = lab.File(t, "")
 	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=arm64", "CGO_ENABLED=0")
-	if err := lab.RunOutside(cmd); err != nil {
-		t.Fatal(err)
-	}
+	lab.Must(t, lab.RunOutside(cmd))
 	demo := lab.StartDemo(t, lab.StartNetwork(t), lab.BridgeAddress, emulator, program)
 	demo.Type("drain", "drain")
 	demo.Type("ready", lab.ServingBody)
