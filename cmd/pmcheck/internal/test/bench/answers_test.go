@@ -94,7 +94,7 @@ func answers(b *testing.B, site *lab.Site, xinetd *lab.Ancestor) (table string) 
 		startDaemon(b, site)
 		time.Sleep(35 * time.Second) // until it does what it does for hours
 		pmcheck.charge(perSecond(b, master, func() { pmcheck.ask(b, rates()...) })-quiet, rates()...)
-		stopDaemon(site)
+		site.Stop()
 	}
 	return compare(pmcheck, ancestor, haproxy)
 }
@@ -108,7 +108,7 @@ func warmUp(b *testing.B, site *lab.Site, ancestor *contender) {
 	for range 7 {
 		ancestor.askConstantly()
 	}
-	stopDaemon(site)
+	site.Stop()
 	site.Configure("")
 }
 

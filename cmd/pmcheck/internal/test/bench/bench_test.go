@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -89,14 +88,6 @@ func report(b *testing.B, text string) {
 	fmt.Printf("\n%s\n", text)
 }
 
-// haproxyDefaults are what a backend of the README needs besides.
-const haproxyDefaults = `defaults
-    mode tcp
-    timeout connect 5s
-    timeout client 30m
-    timeout server 30m
-`
-
 // readmeLines returns the lines of the backend in README.md.
 func readmeLines(b *testing.B) string {
 	b.Helper()
@@ -114,9 +105,6 @@ func startDaemon(b *testing.B, site *lab.Site) {
 	site.Start()
 	site.WaitServing(30 * time.Second)
 }
-
-// stopDaemon ends pmcheck in order.
-func stopDaemon(site *lab.Site) { site.Stop(syscall.SIGTERM) }
 
 // startReturn starts an HAProxy that answers by itself, and returns the process id of its worker.
 func startReturn(b *testing.B) (address string, pid int) {

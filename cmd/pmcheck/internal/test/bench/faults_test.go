@@ -94,7 +94,7 @@ func faults(b *testing.B, site *lab.Site, ancestor *lab.Ancestor) (table string)
 		{"pmcheck, the backend in the README", readmeLines(b), site.Listen},
 		{"pmcheck, `inter 500ms fastinter 100ms`", quickLines, site.Listen},
 	}
-	config := haproxyDefaults
+	config := ""
 	for i, w := range ways {
 		host, port, err := net.SplitHostPort(w.address)
 		lab.Must(b, err)

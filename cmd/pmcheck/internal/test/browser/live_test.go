@@ -3,7 +3,6 @@ package browser
 import (
 	"fmt"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -67,7 +66,7 @@ func TestPageRefreshesInPlace(t *testing.T) {
 		t.Errorf("a refresh lost the reader's place or the hold's reason: %+v", place)
 	}
 
-	site.Stop(syscall.SIGTERM)
+	site.Stop()
 	c.waitForTitle("No news · ")
 	c.picture("no news")
 	if alert := c.text("document.getElementById('lost').innerText"); !strings.HasPrefix(alert, "No news since ") {

@@ -1,11 +1,12 @@
 package docs_test
 
 import (
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
 // TestCommandsOfPuppetExist compares them with those of Puppet 7 and 8, and of puppetserver-ca 2.
@@ -17,11 +18,7 @@ func TestCommandsOfPuppetExist(t *testing.T) {
 	}
 	command, named := regexp.MustCompile(`\b(puppet ssl|puppetserver ca) ([a-z_]+)`), 0
 	for _, path := range files(t, ".md", ".5", ".8", ".pp", ".yaml", ".libsonnet", ".go") {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		joined := strings.Join(strings.Fields(string(text)), " ") // a line may end in a command
+		joined := strings.Join(strings.Fields(lab.Read(t, path)), " ") // a line may end in a command
 		for _, m := range command.FindAllStringSubmatch(joined, -1) {
 			if named++; !slices.Contains(actions[m[1]], m[2]) {
 				t.Errorf("%s names %q, which Puppet does not have", path, m[0])

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
 const root = "../../../../.."
@@ -33,15 +35,12 @@ func TestLinksLeadToFilesAndHeadings(t *testing.T) {
 		if filepath.Base(path) == "REFERENCE.md" { // Puppet Strings generates it, with anchors of its own
 			continue
 		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+		text := lab.Read(t, path)
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
 			if strings.Contains(m[1], "://") {
 				continue
 			}
-			if problem := follow(path, string(text), m[1]); problem != "" {
+			if problem := follow(path, text, m[1]); problem != "" {
 				t.Errorf("%s: link to %s: %s", path, m[1], problem)
 			}
 		}
@@ -86,8 +85,6 @@ func files(t *testing.T, extensions ...string) (list []string) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab.Must(t, err)
 	return list
 }

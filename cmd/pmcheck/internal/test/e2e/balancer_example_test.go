@@ -59,15 +59,7 @@ func (e *example) rewrite(text string) string {
 func (e *example) start() {
 	e.t.Helper()
 	e.haproxy = lab.StartHAProxy(e.t, e.text)
-	lab.WaitFor(e.t, 10*time.Second, 20*time.Millisecond, func() error {
-		stats, err := e.haproxy.Stats()
-		for _, s := range stats {
-			if s.Status != "UP" || strings.TrimPrefix(s.CheckStatus, "* ") != "L7OK" {
-				return fmt.Errorf("HAProxy says %+v", s)
-			}
-		}
-		return err
-	})
+	e.haproxy.WaitEach(10*time.Second, lab.ServerStat.Healthy)
 }
 
 // where returns an address that the example uses.

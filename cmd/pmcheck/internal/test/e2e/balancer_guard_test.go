@@ -37,8 +37,8 @@ func TestLastServerOfOneBalancerIsNotDrained(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(other.Close)
 	start := func(node string) *lab.HAProxy {
-		return r.Balance(fmt.Sprintf("global\n node %s\n%sbackend puppet\n%s server m1 %s\n server m2 %s\n",
-			node, tcpDefaults, sendStateOften, r.Listen, other.Listener.Addr()))
+		return r.Balance(fmt.Sprintf("global\n node %s\nbackend puppet\n%s server m1 %s\n server m2 %s\n",
+			node, sendStateOften, r.Listen, other.Listener.Addr()))
 	}
 	start("lb1")
 	second := start("lb2")

@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -49,67 +48,33 @@ func ancestor() line {
 		options: []string{"balance source", "hash-type map-based", "option httpchk"}}
 }
 
-// A balancer is a real HAProxy with one backend for each line, each with one server, m1.
-type balancer struct {
-	*lab.HAProxy
-	t     *testing.T
-	lines []line
-}
-
-// startBalancer starts HAProxy in front of a master and waits until every line has had a
-// successful check.
-func startBalancer(t *testing.T, lines []line, site *lab.Site) *balancer {
+// startBalancer starts HAProxy in front of a master, with one backend for each line, each with one server, m1, and
+// waits until every line has had a successful check.
+func startBalancer(t *testing.T, lines []line, site *lab.Site) *lab.HAProxy {
 	t.Helper()
 	var config strings.Builder
-	config.WriteString(tcpDefaults)
 	for _, l := range lines {
-		fmt.Fprintf(&config, "backend %s\n", l.name)
+		fmt.Fprintf(&config, "backend %s\n timeout check 2s\n", l.name)
 		for _, option := range l.options {
 			fmt.Fprintf(&config, " %s\n", option)
 		}
 		fmt.Fprintf(&config, " server m1 %s check port %s inter %d rise %d fall %d\n",
 			site.MasterAddress(), lab.Port(t, site.Listen), l.inter.Milliseconds(), l.fall, l.fall)
 	}
-	b := &balancer{HAProxy: site.Balance(config.String()), t: t, lines: lines}
-	b.waitForAll(func(l line, s lab.ServerStat) bool {
-		return s.Status == "UP" && strings.TrimPrefix(s.CheckStatus, "* ") == "L7OK"
-	}, 10*time.Second)
+	b := site.Balance(config.String())
+	b.WaitEach(10*time.Second, lab.ServerStat.Healthy)
 	return b
 }
 
 // waitForStatus waits until HAProxy gives every server this status, and returns
 // how long each line took since a moment.
-func (b *balancer) waitForStatus(status string, since time.Time, within time.Duration) map[string]time.Duration {
-	b.t.Helper()
+func waitForStatus(b *lab.HAProxy, status string, since time.Time, within time.Duration) map[string]time.Duration {
 	took := map[string]time.Duration{}
-	b.waitForAll(func(l line, s lab.ServerStat) bool {
-		if s.Status == status && took[l.name] == 0 {
-			took[l.name] = lab.Since(since)
+	b.WaitEach(within, func(s lab.ServerStat) bool {
+		if s.Status == status && took[s.Backend] == 0 {
+			took[s.Backend] = lab.Since(since)
 		}
 		return s.Status == status
-	}, within)
-	return took
-}
-
-// waitForAll waits until the server of every line is as wanted. If it gives up, the error
-// names those that are not.
-func (b *balancer) waitForAll(want func(line, lab.ServerStat) bool, within time.Duration) {
-	b.t.Helper()
-	lab.WaitFor(b.t, within, 10*time.Millisecond, func() error {
-		stats, err := b.Stats()
-		if err != nil {
-			return err
-		}
-		found := map[string]lab.ServerStat{}
-		for _, stat := range stats {
-			found[stat.Backend] = stat
-		}
-		var wrong []error
-		for _, l := range b.lines {
-			if s := found[l.name]; !want(l, s) {
-				wrong = append(wrong, fmt.Errorf("%s is %q by %q %s", l.name, s.Status, s.CheckStatus, s.CheckCode))
-			}
-		}
-		return errors.Join(wrong...)
 	})
+	return took
 }

@@ -30,16 +30,6 @@ func assertWithin(t *testing.T, what string, took, bound time.Duration) {
 	}
 }
 
-// tcpDefaults is the section that each HAProxy of these tests needs.
-const tcpDefaults = `
-defaults
-    mode tcp
-    timeout connect 1s
-    timeout check 2s
-    timeout client 5m
-    timeout server 5m
-`
-
 // startEchoAt serves sessions at an address until the test ends.
 func startEchoAt(t *testing.T, address string) {
 	t.Helper()

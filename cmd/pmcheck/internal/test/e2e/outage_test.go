@@ -20,17 +20,18 @@ const noticeKilled = 100 * time.Millisecond
 // death of the JVM is noticed at once, by pmcheck and then by every line, and so is its return.
 func testLines(t *testing.T, s *lab.PuppetServer, _ *stateTable) {
 	r := lab.StartSite(t, lab.SiteOptions{Server: s})
-	b := startBalancer(t, lines(), r)
+	all := lines()
+	b := startBalancer(t, all, r)
 	r.Hold(drain.Drain)
 	assertWithin(t, "hold written to 503 drain", r.WaitRefusal("drain", 5*time.Second), time.Second)
-	b.waitForAll(func(l line, s lab.ServerStat) bool {
-		if l.name == "disable-on-404" {
+	b.WaitEach(15*time.Second, func(s lab.ServerStat) bool {
+		if s.Backend == "disable-on-404" {
 			return s.Status == "NOLB" && s.CheckCode == "404"
 		}
 		return s.Status == "DOWN"
-	}, 15*time.Second)
+	})
 	r.Hold(drain.Ready)
-	b.waitForStatus("UP", time.Now(), 15*time.Second)
+	waitForStatus(b, "UP", time.Now(), 15*time.Second)
 
 	closed := closing(t, s.Address())
 	lab.Must(t, syscall.Kill(s.Pid(), syscall.SIGKILL))
@@ -39,8 +40,8 @@ func testLines(t *testing.T, s *lab.PuppetServer, _ *stateTable) {
 	// The kernel takes the JVM's memory back before it closes its sockets: that may take longer
 	// than all that follows, and is not in the bounds.
 	assertWithin(t, "sockets closed to 503", lab.Between(closed(), noticed), noticeKilled)
-	down := b.waitForStatus("DOWN", closed(), 15*time.Second)
-	for _, l := range b.lines {
+	down := waitForStatus(b, "DOWN", closed(), 15*time.Second)
+	for _, l := range all {
 		bound := noticeKilled + time.Duration(l.fall)*l.inter
 		assertWithin(t, "sockets closed to DOWN, "+l.name, down[l.name], bound+slack)
 	}
@@ -52,7 +53,7 @@ func testLines(t *testing.T, s *lab.PuppetServer, _ *stateTable) {
 	s.Start()
 	s.WaitReady(2 * time.Minute)
 	r.WaitServing(time.Minute)
-	b.waitForStatus("UP", time.Now(), 20*time.Second)
+	waitForStatus(b, "UP", time.Now(), 20*time.Second)
 }
 
 // closing connects to a server and returns a function that waits until the

@@ -66,13 +66,13 @@ func (j *blockage) add(n int, path string) {
 	}
 }
 
-// waitForBorrowed waits until pmcheck has seen all JRubies at work.
-func (j *blockage) waitForBorrowed(r *lab.Site) {
+// waitForPool waits until pmcheck has seen all JRubies at work, and so many requests that wait.
+func (j *blockage) waitForPool(r *lab.Site, waiting int) {
 	j.t.Helper()
 	r.WaitStatus(time.Minute, func(s lab.Status) error {
 		f := lab.Finding(s, check.CheckJRuby)
-		if f.Pool == nil || len(f.Pool.Borrowed) < jrubies {
-			return fmt.Errorf("the pool has %s, want %d at work", f.Value, jrubies)
+		if f.Pool == nil || len(f.Pool.Borrowed) < jrubies || len(f.Pool.Waiting) < waiting {
+			return fmt.Errorf("the pool has %s, want %d at work and %d waiting", f.Value, jrubies, waiting)
 		}
 		return nil
 	})
@@ -99,17 +99,17 @@ func testJRubies(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	impatient := lab.StartSite(t, lab.SiteOptions{Server: s, YAML: "jruby: {stuck_after: 5s}\n"})
 	began := time.Now()
 	j := startBlockage(t, s)
-	j.waitForBorrowed(impatient)
+	j.waitForPool(impatient, 0)
 	queued := time.Now()
 	j.queue(2)
 
 	usual.WaitVerdict("busy: jruby-busy", 20*time.Second)
 	seen.stop(t, s, usual, "all JRubies at work, and `kill -STOP`")
 	usual.WaitVerdict("busy: jruby-busy", 20*time.Second)
-	seen.add("all JRubies at work, requests wait", serves("busy: jruby-busy"), time.Since(queued), curl(s))
+	seen.add("all JRubies at work, requests wait", serves("busy: jruby-busy"), time.Since(queued), curl(t, s))
 	impatient.WaitRefusal("unhealthy: jruby-stuck", 30*time.Second)
 	seen.add("all JRubies stuck in `generate()` (`stuck_after: 5s`)",
-		refuses("unhealthy: jruby-stuck"), time.Since(began), curl(s))
+		refuses("unhealthy: jruby-stuck"), time.Since(began), curl(t, s))
 	f := lab.Finding(impatient.Status(), check.CheckJRuby)
 	if want := fmt.Sprintf("%d of %d ready, %d at work, 2 waiting", jrubies, jrubies, jrubies); f.Value != want {
 		t.Errorf("the pool is %q, want %q", f.Value, want)
@@ -130,7 +130,7 @@ func (s *stateTable) stop(t *testing.T, server *lab.PuppetServer, r *lab.Site, s
 	server.Signal(syscall.SIGSTOP)
 	took := r.WaitRefusal("unhealthy: timeout", 15*time.Second)
 	assertWithin(t, state, took, 6500*time.Millisecond+slack)
-	s.add(state, refuses("unhealthy: timeout"), time.Since(began), curl(server))
+	s.add(state, refuses("unhealthy: timeout"), time.Since(began), curl(t, server))
 	server.Signal(syscall.SIGCONT)
 }
 
@@ -154,7 +154,7 @@ func testFlush(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	}
 	r.WaitVerdict("busy: jruby-warming", time.Minute)
 	seen.add("the JRuby pool is flushed (`interval: 1s`)",
-		serves("busy: jruby-warming"), time.Since(began), curl(s))
+		serves("busy: jruby-warming"), time.Since(began), curl(t, s))
 	if code, body, err := s.Get(agentName, catalogPath(agentName)); code != http.StatusOK {
 		t.Errorf("a catalog during the flush: %d %s, %v", code, body, err)
 	}
@@ -174,15 +174,9 @@ const (
 func testFlood(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	r := lab.StartSite(t, lab.SiteOptions{Server: s})
 	j := startBlockage(t, s)
-	j.waitForBorrowed(r)
+	j.waitForPool(r, 0)
 	j.queue(firstPart - jrubies)
-	r.WaitStatus(time.Minute, func(s lab.Status) error {
-		f := lab.Finding(s, check.CheckJRuby)
-		if f.Pool == nil || len(f.Pool.Waiting) < firstPart-jrubies {
-			return fmt.Errorf("the pool has %s, want %d waiting", f.Value, firstPart-jrubies)
-		}
-		return nil
-	})
+	j.waitForPool(r, firstPart-jrubies)
 
 	began := time.Now()
 	j.queue(flood - firstPart)
@@ -197,7 +191,7 @@ func testFlood(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 		return nil
 	})
 	took := time.Since(began)
-	seen.add(fmt.Sprint(flood, " requests pending: no thread is left"), serves("busy: jruby-busy"), took, curl(s))
+	seen.add(fmt.Sprint(flood, " requests pending: no thread is left"), serves("busy: jruby-busy"), took, curl(t, s))
 	seen.stop(t, s, r, fmt.Sprint(flood, " requests pending, and `kill -STOP`"))
 
 	began = time.Now()
@@ -207,10 +201,10 @@ func testFlood(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	r.WaitVerdict("healthy: ok", time.Minute)
 	took = time.Since(began)
 	lab.WaitFor(t, time.Minute, time.Second, func() error { // a busy machine has work left from the flood
-		if said := curl(s); !strings.HasPrefix(said, "200") {
+		if said := curl(t, s); !strings.HasPrefix(said, "200") {
 			return errors.New("Puppet's own status said " + said)
 		}
 		return nil
 	})
-	seen.add("compiles end again, all have been served", "200", took, curl(s))
+	seen.add("compiles end again, all have been served", "200", took, curl(t, s))
 }

@@ -20,7 +20,7 @@ func testStateOfCRL(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	t.Cleanup(s.RenewCRL)
 	s.ExpireCRL()
 	took := r.WaitRefusal("unhealthy: crl-expired", 20*time.Second)
-	seen.add("CRL expired", refuses("unhealthy: crl-expired"), took, curl(s))
+	seen.add("CRL expired", refuses("unhealthy: crl-expired"), took, curl(t, s))
 	s.RenewCRL()
 	r.WaitServing(20 * time.Second)
 }
@@ -31,7 +31,7 @@ func testRenewed(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	r.WaitFinding(check.CheckExpiry, check.OK, 10*time.Second)
 	s.IssueCert(s.Certname(), func(c *x509.Certificate) { c.NotAfter = c.NotAfter.AddDate(1, 0, 0) })
 	took := r.WaitFinding(check.CheckExpiry, check.CertificateOnDisk, time.Minute)
-	seen.add("certificate renewed on disk, not loaded", serves(string(check.CertificateOnDisk)), took, curl(s))
+	seen.add("certificate renewed on disk, not loaded", serves(string(check.CertificateOnDisk)), took, curl(t, s))
 	if code, body, err := r.Ask("/"); code != http.StatusOK || err != nil {
 		t.Errorf("balancers are told %d %q, %v; want 200: the old certificate is still valid", code, body, err)
 	}
@@ -52,10 +52,10 @@ func testStart(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	began := time.Now()
 	r.WaitRefusal("warming: jruby-warming", 20*time.Second)
 	seen.add(fmt.Sprintf("started, not all of %d JRubies are ready", jrubies),
-		refuses("warming: jruby-warming"), time.Since(began), curl(s))
+		refuses("warming: jruby-warming"), time.Since(began), curl(t, s))
 	const noCA = "unhealthy: service-not-found"
 	r.WaitAnswerTo("/ca", http.StatusServiceUnavailable, noCA, 10*time.Second)
-	seen.add("CA service disabled", "`/ca` "+refuses(noCA)+", `/server` 200", time.Since(began), curl(s))
+	seen.add("CA service disabled", "`/ca` "+refuses(noCA)+", `/server` 200", time.Since(began), curl(t, s))
 
 	r.WaitServing(time.Minute)
 	ready := lab.Finding(r.Status(), check.CheckJRuby).Value

@@ -80,8 +80,8 @@ func (m moment) start(t *testing.T, backends int, inter time.Duration) (pools []
 	t.Helper()
 	config := ""
 	for i := range backends {
-		config += fmt.Sprintf("backend pool%d\n%s default-server check inter %dms fall 3 rise 2 weight 100\n",
-			i, m.check, inter.Milliseconds())
+		config += fmt.Sprintf("backend pool%d\n%s timeout check 2s\n", i, m.check)
+		config += fmt.Sprintf(" default-server check inter %dms fall 3 rise 2 weight 100\n", inter.Milliseconds())
 		var pool []*lab.Site
 		for j := range m.masters {
 			s := lab.StartSite(t, lab.SiteOptions{Name: fmt.Sprintf("p%dm%d", i, j)})
@@ -91,7 +91,7 @@ func (m moment) start(t *testing.T, backends int, inter time.Duration) (pools []
 		pools = append(pools, pool)
 	}
 	for i := range m.balancers {
-		node := fmt.Sprintf("global\n node lb%d\n%s%s", i, m.global, tcpDefaults)
+		node := fmt.Sprintf("global\n node lb%d\n%s", i, m.global)
 		balancers = append(balancers, pools[0][0].Balance(node+config))
 	}
 	return pools, balancers

@@ -2,7 +2,6 @@ package faults_test
 
 import (
 	"crypto/x509"
-	"testing"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/checktest"
@@ -102,10 +101,17 @@ func revokeOwn(s *faultSite) {
 	s.Puppet.RevokeCert(s.Puppet.Certname())
 }
 
+// ownForeign replaces the certificate of the host and its key by those of an unknown CA.
 func ownForeign(s *faultSite) {
-	cert, key := foreignCert(s.t, s.Puppet.Certname())
-	s.Host.WriteFile(keyFile(s.Puppet.Certname()), key, 0o644)
-	s.Host.WriteFile(certFile(s.Puppet.Certname()), cert, 0o644)
+	name := s.Puppet.Certname()
+	ca, err := checktest.NewCA("Puppet CA: elsewhere")
+	lab.Must(s.t, err)
+	leaf, err := ca.Issue(checktest.Template{Name: name})
+	lab.Must(s.t, err)
+	key, err := leaf.KeyPEM()
+	lab.Must(s.t, err)
+	s.Host.WriteFile(keyFile(name), string(key), 0o644)
+	s.Host.WriteFile(certFile(name), string(leaf.CertificatePEM()), 0o644)
 }
 
 // hideKey makes the key unreadable and restarts pmcheck, so that it has no earlier key.
@@ -116,15 +122,3 @@ func hideKey(s *faultSite) {
 
 // halve cuts off the end of the certificate. The file keeps its inode, owner and mode.
 func halve(s *faultSite) { s.Host.MustRun("truncate", "--size=700", certFile(s.Puppet.Certname())) }
-
-// foreignCert returns a certificate signed by an unknown CA, and its key, in PEM.
-func foreignCert(t *testing.T, name string) (cert, key string) {
-	t.Helper()
-	ca, err := checktest.NewCA("Puppet CA: elsewhere")
-	lab.Must(t, err)
-	leaf, err := ca.Issue(checktest.Template{Name: name})
-	lab.Must(t, err)
-	pem, err := leaf.KeyPEM()
-	lab.Must(t, err)
-	return string(leaf.CertificatePEM()), string(pem)
-}

@@ -35,7 +35,7 @@ type fault struct {
 // run injects the faults of an area, each in a subtest that adds a row to the table of the site.
 func (s *faultSite) run(area string, faults []fault) {
 	for _, f := range faults {
-		if f.long && !long() {
+		if f.long && !lab.Long() {
 			continue
 		}
 		f.area = area

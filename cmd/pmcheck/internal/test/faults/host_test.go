@@ -14,9 +14,8 @@ import (
 func sh(script string) func(*faultSite) {
 	return func(s *faultSite) {
 		s.t.Helper()
-		if _, err := s.Host.Run("sh", "-ec", script); err != nil {
-			s.t.Fatal(err)
-		}
+		_, err := s.Host.Run("sh", "-ec", script)
+		lab.Must(s.t, err)
 	}
 }
 

@@ -2,7 +2,6 @@ package faults_test
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -22,11 +21,6 @@ type faultSite struct {
 
 // balancerConfig is like the one in README.md, but checks more often: see patient.
 const balancerConfig = `
-defaults
-    mode tcp
-    timeout connect 5s
-    timeout client 30m
-    timeout server 30m
 backend puppet
     option httpchk GET /?drain=404
     http-check disable-on-404
@@ -74,19 +68,8 @@ func startSite(t *testing.T, table *table) *faultSite {
 	return s
 }
 
-// state returns the status of m1 in HAProxy: "UP", "UP 1/2" on the way down, "DOWN", ...
-func (s *faultSite) state() string {
-	stats, err := s.HAProxy.Stats()
-	if err != nil {
-		return err.Error()
-	}
-	for _, one := range stats {
-		if one.Server == "m1" {
-			return one.Status
-		}
-	}
-	return "no server"
-}
+// state returns the status of m1 in HAProxy.
+func (s *faultSite) state() string { return s.HAProxy.Status("puppet", "m1") }
 
 // waitForServing waits until pmcheck answers 200 and HAProxy shows the master as UP.
 func (s *faultSite) waitForServing() {
@@ -98,6 +81,3 @@ func (s *faultSite) waitForServing() {
 		return nil
 	})
 }
-
-// long reports whether to run every row, as make faults does.
-func long() bool { return os.Getenv("PMCHECK_LONG") != "" }

@@ -1,7 +1,6 @@
 package haproxy_test
 
 import (
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,18 +8,16 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/haproxy"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
 // TestHeadersAreThoseOfRealHAProxy replays the answers that led to each recorded state, and compares the state and
 // the weights.
 func TestHeadersAreThoseOfRealHAProxy(t *testing.T) {
-	data, err := os.ReadFile("../../balancer/testdata/haproxy.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := lab.ReadFile(t, "cmd/pmcheck/internal/balancer/testdata/haproxy.txt")
 	recorded := map[string][]string{}
 	state := regexp.MustCompile(`(?m)^([^ #].*)\n  own \(.+\): (.+)(?:\n  peer \(.+\): (.+))?$`)
-	for _, m := range state.FindAllStringSubmatch(string(data), -1) {
+	for _, m := range state.FindAllStringSubmatch(data, -1) {
 		recorded[m[1]] = m[2:]
 	}
 	essence := regexp.MustCompile(`^([^;]+);.*weight=([^;]+)`)

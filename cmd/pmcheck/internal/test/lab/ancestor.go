@@ -76,7 +76,6 @@ func StartAncestor(tb testing.TB, target string) *Ancestor {
 	Write(tb, config, fmt.Sprintf(ancestorDefaults, services))
 	Write(tb, filepath.Join(services, "check"), fmt.Sprintf(ancestorService, host, port, script))
 	log := filepath.Join(dir, "xinetd.log")
-	showOnFailure(tb, log)
 	a.proc = start(tb, (*Network)(nil).Command(xinetd, "-dontfork", "-f", config, "-filelog", log), log)
 	WaitFor(tb, 5*time.Second, 10*time.Millisecond, func() error {
 		conn, err := net.Dial("tcp", a.address)

@@ -74,7 +74,6 @@ func (h *Host) boot() {
 		CgroupFD:    int(cgroup.Fd()),
 	}
 	log := filepath.Join(tempDir(tb), h.Name+".log")
-	showOnFailure(tb, log)
 	h.init = start(tb, cmd, log)
 	tb.Cleanup(h.showOnFailure) // at each boot, so that it runs before PID 1 is killed
 	// A boot includes the start of an enabled Puppet Server. A shutdown, in halt, includes
@@ -117,14 +116,4 @@ func (h *Host) showOnFailure() {
 func (h *Host) cgroup() string {
 	name := fmt.Sprintf("pmcheck-lab.%d.%s.%s", os.Getpid(), filepath.Base(h.net.dir), h.Name)
 	return h.net.inside(filepath.Join("cgroup", name))
-}
-
-func (h *Host) removeCgroup() {
-	h.net.tb.Helper()
-	Output(h.net.tb, exec.Command("find", h.cgroup(), "-depth", "-type", "d", "-exec", "rmdir", "{}", "+"))
-}
-
-func (h *Host) mkdir(path string) {
-	h.net.tb.Helper()
-	Must(h.net.tb, os.Mkdir(path, 0o755))
 }

@@ -48,15 +48,8 @@ func StartDemo(tb testing.TB, n *Network, ip string, program ...string) *Demo {
 // Type types a command, such as "drain", and waits until balancers get this body.
 func (d *Demo) Type(word, body string) {
 	d.TB.Helper()
-	if _, err := io.WriteString(d.typed, word+"\n"); err != nil {
-		d.TB.Fatal(err)
-	}
-	d.WaitBody(body)
-}
-
-// WaitBody waits until balancers get this body.
-func (d *Demo) WaitBody(body string) {
-	d.TB.Helper()
+	_, err := io.WriteString(d.typed, word+"\n")
+	Must(d.TB, err)
 	code := http.StatusServiceUnavailable
 	if body == ServingBody {
 		code = http.StatusOK
@@ -93,7 +86,5 @@ func get(client *http.Client, url string, header http.Header) (code int, body st
 // of the program's output is in the test's log.
 func StartProgram(tb testing.TB, cmd *exec.Cmd) {
 	tb.Helper()
-	log := filepath.Join(tempDir(tb), filepath.Base(cmd.Path)+".log")
-	showOnFailure(tb, log)
-	start(tb, cmd, log)
+	start(tb, cmd, filepath.Join(tempDir(tb), filepath.Base(cmd.Path)+".log"))
 }

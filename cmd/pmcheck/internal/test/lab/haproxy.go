@@ -15,10 +15,16 @@ import (
 	"time"
 )
 
-// ownConfig is what the lab adds to a configuration.
+// ownConfig is what the lab adds to a configuration. Defaults of the configuration replace its own.
 const ownConfig = `global
     stats socket %s mode 600 level admin expose-fd listeners
     log stdout format raw local0
+defaults
+    mode tcp
+    log global
+    timeout connect 5s
+    timeout client 30m
+    timeout server 30m
 `
 
 // An HAProxy is one real HAProxy in master-worker mode, as the distributions
@@ -31,7 +37,7 @@ type HAProxy struct {
 }
 
 // StartHAProxy starts HAProxy with config, a complete configuration but for the
-// admin socket and the log, which the lab adds in a global section of its own.
+// admin socket, the log and, if it has no defaults, those of README.md.
 // It returns once the admin socket answers.
 func StartHAProxy(tb testing.TB, config string) *HAProxy {
 	tb.Helper()
@@ -56,7 +62,6 @@ func (h *HAProxy) start(command func(program string, args ...string) *exec.Cmd, 
 		h.tb.Errorf("haproxy -c: %v\n%s", err, out)
 	}
 	log := filepath.Join(h.dir, "haproxy.log")
-	showOnFailure(h.tb, log)
 	h.proc = start(h.tb, command("haproxy", append([]string{"-W", "-db"}, files...)...), log)
 	h.waitAnswer(func(string) bool { return true })
 }
@@ -83,18 +88,6 @@ func (h *HAProxy) Reload(config string) {
 	h.proc.signal(syscall.SIGUSR2)
 	h.waitAnswer(func(info string) bool { return workerPid(info) != before })
 }
-
-// Stop makes HAProxy close all sessions and exit at once, and waits until it has.
-func (h *HAProxy) Stop() {
-	h.tb.Helper()
-	h.proc.stop(10 * time.Second)
-}
-
-// Kill ends HAProxy with SIGKILL and waits until it is gone.
-func (h *HAProxy) Kill() { h.proc.kill() }
-
-// Pid returns the process id of the master process, whose child does the work.
-func (h *HAProxy) Pid() int { return h.proc.cmd.Process.Pid }
 
 // Log returns what HAProxy has logged so far, by itself and by "log global".
 func (h *HAProxy) Log() string {
@@ -137,6 +130,15 @@ func (h *HAProxy) Stats() ([]ServerStat, error) {
 		return nil, err
 	}
 	return parseStats(answer)
+}
+
+// Status returns the status of a server: "UP", "UP 1/2" on the way down, "DOWN", ..., or why it is not known.
+func (h *HAProxy) Status(backend, server string) string {
+	stat, err := h.stat(backend, server)
+	if err != nil {
+		return err.Error()
+	}
+	return stat.Status
 }
 
 // Stat returns one server, which must exist.
@@ -185,6 +187,23 @@ func (h *HAProxy) WaitStat(backend, server string, want func(ServerStat) bool,
 	})
 	return stat, took
 }
+
+// WaitEach waits until want accepts HAProxy's view of every server.
+func (h *HAProxy) WaitEach(within time.Duration, want func(ServerStat) bool) {
+	h.tb.Helper()
+	WaitFor(h.tb, within, 10*time.Millisecond, func() error {
+		stats, err := h.Stats()
+		for _, stat := range stats {
+			if !want(stat) {
+				err = errors.Join(err, fmt.Errorf("HAProxy's view is %+v", stat))
+			}
+		}
+		return err
+	})
+}
+
+// Healthy reports whether the server is UP by a health check, not as HAProxy assumes at its start.
+func (s ServerStat) Healthy() bool { return s.Status == "UP" && s.CheckStatus == "L7OK" }
 
 // waitAnswer waits until want accepts the admin socket's answer to "show info".
 func (h *HAProxy) waitAnswer(want func(info string) bool) {

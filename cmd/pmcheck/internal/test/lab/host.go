@@ -6,8 +6,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -41,9 +41,12 @@ func (n *Network) Boot(name string) *Host {
 	return n.BootFrom("/", name)
 }
 
-// BootRelease does what Boot does, but the host is a copy of the release of this suite.
+// BootRelease does what Boot does, but the host is a copy of the release of this suite, if one is named.
 func (n *Network) BootRelease(suite, name string) *Host {
 	n.tb.Helper()
+	if suite == "" {
+		return n.Boot(name)
+	}
 	return n.BootFrom(release(n.tb, suite).Root(n.tb), name)
 }
 
@@ -55,9 +58,11 @@ func (n *Network) BootFrom(root, name string) *Host {
 	rand.Read(id)
 	h := &Host{Name: name, Address: n.nextAddress(), net: n, root: root, machineID: hex.EncodeToString(id)}
 	n.hosts = append(n.hosts, h)
-	h.mkdir(n.inside(name))
-	h.mkdir(h.cgroup())
-	n.tb.Cleanup(h.removeCgroup)
+	Must(n.tb, os.Mkdir(n.inside(name), 0o755))
+	Must(n.tb, os.Mkdir(h.cgroup(), 0o755))
+	n.tb.Cleanup(func() {
+		Output(n.tb, exec.Command("find", h.cgroup(), "-depth", "-type", "d", "-exec", "rmdir", "{}", "+"))
+	})
 	h.boot()
 	for _, other := range n.hosts {
 		if other.running() {
@@ -113,15 +118,6 @@ func (h *Host) MustRun(program string, args ...string) string {
 	out, err := h.Run(program, args...)
 	Must(h.net.tb, err)
 	return out
-}
-
-// Start starts a program on the host and returns a function that kills it. The program is
-// also killed when the test ends or the host goes down.
-func (h *Host) Start(program string, args ...string) (kill func()) {
-	h.net.tb.Helper()
-	log := filepath.Join(tempDir(h.net.tb), filepath.Base(program)+".log")
-	showOnFailure(h.net.tb, log)
-	return start(h.net.tb, h.Command(program, args...), log).kill
 }
 
 // WriteFile writes a file on the host, and makes missing parent directories.

@@ -62,6 +62,9 @@ func Need(tb testing.TB, program, debianPackage string) string {
 	return path
 }
 
+// Long reports whether PMCHECK_LONG asks for the long form of a suite.
+func Long() bool { return os.Getenv("PMCHECK_LONG") != "" }
+
 // Build compiles cmd/pmcheck, without the race detector, once per test process
 // and returns the path of the binary. PMCHECK_PROGRAM names another one, for a comparison
 // of two versions in the same test. go test removes it with its own work

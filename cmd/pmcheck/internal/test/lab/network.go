@@ -75,7 +75,6 @@ func StartNetwork(tb testing.TB) *Network {
 func startKeeper(tb testing.TB, cmd *exec.Cmd) *process {
 	tb.Helper()
 	log := filepath.Join(tempDir(tb), "keeper.log")
-	showOnFailure(tb, log)
 	keeper := start(tb, cmd, log)
 	WaitFor(tb, 30*time.Second, 5*time.Millisecond, func() error {
 		Must(tb, keeper.died())

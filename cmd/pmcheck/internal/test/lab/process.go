@@ -20,11 +20,12 @@ type process struct {
 	done chan struct{} // closed once the program has been waited for
 }
 
-// start runs cmd with its output appended to the file log. The kernel kills it
-// when the test process dies. The caller must not be a goroutine that ends while
-// locked to its thread.
+// start runs cmd with its output appended to the file log, which is shown if the test fails.
+// The kernel kills it when the test process dies. The caller must not be a goroutine that ends
+// while locked to its thread.
 func start(tb testing.TB, cmd *exec.Cmd, log string) *process {
 	tb.Helper()
+	showOnFailure(tb, log)
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	Must(tb, err)
 	defer out.Close()
@@ -73,13 +74,6 @@ func groupGone(group int) error {
 	return nil
 }
 
-// stop sends SIGTERM and waits until the program has ended.
-func (p *process) stop(within time.Duration) {
-	p.tb.Helper()
-	p.signal(syscall.SIGTERM)
-	p.waitExit(within)
-}
-
 func (p *process) signal(sig os.Signal) {
 	p.tb.Helper()
 	if err := p.cmd.Process.Signal(sig); err != nil {
@@ -113,15 +107,12 @@ func (p *process) died() error {
 	return fmt.Errorf("%s: %v", p.cmd.Path, p.cmd.ProcessState)
 }
 
-// showOnFailure copies the end of each file to the log of a failed test.
-// Register it after the cleanup that removes the files.
-func showOnFailure(tb testing.TB, files ...string) {
+// showOnFailure copies the end of a file to the log of a failed test.
+// Register it after the cleanup that removes the file.
+func showOnFailure(tb testing.TB, file string) {
 	tb.Cleanup(func() {
 		tb.Helper()
-		if !tb.Failed() {
-			return
-		}
-		for _, file := range files {
+		if tb.Failed() {
 			tb.Logf("%s ends with:\n%s", file, tail(file, 40))
 		}
 	})

@@ -2,7 +2,6 @@ package lab
 
 import (
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -98,10 +97,17 @@ func (m *PuppetMaster) configureServer(opts PuppetMasterOptions) {
 		"[Service]\nType=exec\nTimeoutStartSec=900\n", 0o644)
 }
 
-// WaitReady waits until the unit is active and the server answers "running", and returns
-// how long that took.
+// WaitReady waits until the unit is active and the server answers "running", and returns how long that took.
+// The Ruby master needs a client certificate for its status, so it is asked for the CA's, which it then has.
 func (m *PuppetMaster) WaitReady(within time.Duration) time.Duration {
 	m.tb.Helper()
+	path := "/status/v1/simple"
+	if m.Unit != puppetServer {
+		path = "/puppet-ca/v1/certificate/ca?environment=production"
+	}
+	q := query{certname: m.Certname(), dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return m.Host.net.DialContext(ctx, network, m.Address())
+	}}
 	return WaitFor(m.tb, within, 100*time.Millisecond, func() error {
 		if state, err := m.Host.Run("systemctl", "is-active", m.Unit); err != nil {
 			if state == "failed" {
@@ -109,35 +115,12 @@ func (m *PuppetMaster) WaitReady(within time.Duration) time.Duration {
 			}
 			return err
 		}
-		code, body, err := m.Status()
+		code, body, err := q.get(path)
 		if err != nil || code != http.StatusOK {
 			return errors.Join(err, fmt.Errorf("the status is %d %q", code, body))
 		}
 		return nil
 	})
-}
-
-// Status returns the answer to an anonymous request for /status/v1/simple. The Ruby master
-// needs a client certificate for its status. Its own CA exists once it answers a request for
-// the CA certificate, so that request is used instead.
-func (m *PuppetMaster) Status() (code int, body string, err error) {
-	if m.Unit == puppetServer {
-		return m.query().get("/status/v1/simple")
-	}
-	return m.query().get("/puppet-ca/v1/certificate/ca?environment=production")
-}
-
-// Get requests path with a new certificate for certname, signed by m's CA.
-func (m *PuppetMaster) Get(certname, path string) (code int, body string, err error) {
-	m.tb.Helper()
-	der, key := m.ca.authority().issue(m.tb, certname, nil)
-	cert, err := tls.X509KeyPair(encodePEM("CERTIFICATE", der), encodePEM("RSA PRIVATE KEY", key))
-	if err != nil {
-		return 0, "", err
-	}
-	q := m.query()
-	q.certs = []tls.Certificate{cert}
-	return q.get(path)
 }
 
 // Certname returns the name in the master's certificate.
@@ -217,10 +200,4 @@ func javaDefaults(opts PuppetMasterOptions) string {
 func (m *PuppetMaster) caFile(name string) string {
 	m.tb.Helper()
 	return m.Host.MustRun("cat", m.caDir+"/"+name) + "\n"
-}
-
-func (m *PuppetMaster) query() query {
-	return query{certname: m.Certname(), dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return m.Host.net.DialContext(ctx, network, m.Address())
-	}}
 }

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -61,7 +60,7 @@ func StartPuppetServer(tb testing.TB, opts PuppetServerOptions) *PuppetServer {
 	}
 	s.owner = s.account()
 	s.writeConfig()
-	showOnFailure(tb, s.path("log/console.log"), s.path("log/puppetserver.log"))
+	showOnFailure(tb, s.path("log/puppetserver.log"))
 	s.Start()
 	return s
 }
@@ -127,12 +126,6 @@ func (s *PuppetServer) WaitReady(within time.Duration) time.Duration {
 // Kill ends the server with SIGKILL and waits until it is gone.
 func (s *PuppetServer) Kill() { s.proc.kill() }
 
-// Stop asks the server to stop and waits. Compiles in flight delay it.
-func (s *PuppetServer) Stop(within time.Duration) {
-	s.tb.Helper()
-	s.proc.stop(within)
-}
-
 // Signal sends sig: SIGSTOP for a server that hangs, SIGHUP for a reload.
 func (s *PuppetServer) Signal(sig os.Signal) {
 	s.tb.Helper()
@@ -148,9 +141,6 @@ func (s *PuppetServer) Address() string { return s.addr }
 // Certname returns the name in the server's certificate.
 func (s *PuppetServer) Certname() string { return "master.lab.example" }
 
-// PuppetConf returns the path of puppet.conf.
-func (s *PuppetServer) PuppetConf() string { return s.path("puppet/puppet.conf") }
-
 // SetSitePP replaces the manifest of the production environment, which is
 // empty at first. The next compile reads it.
 func (s *PuppetServer) SetSitePP(content string) {
@@ -161,26 +151,7 @@ func (s *PuppetServer) SetSitePP(content string) {
 // Requests counts the requests answered so far.
 func (s *PuppetServer) Requests() int {
 	s.tb.Helper()
-	data, err := os.ReadFile(s.path("log/puppetserver-access.log"))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		s.tb.Fatal(err)
-	}
-	return strings.Count(string(data), "\n")
-}
-
-// CurlStatus returns the answer to an anonymous curl -k of /status/v1/simple, with a timeout
-// of two seconds. Every check without a certificate asks like this.
-func (s *PuppetServer) CurlStatus() (code int, body string, err error) {
-	s.tb.Helper()
-	curl := Need(s.tb, "curl", "curl")
-	out, err := exec.Command(curl, "--noproxy", "*", "--insecure", "--silent", "--show-error", "--max-time", "2",
-		"--write-out", "\n%{http_code}", "https://"+s.Address()+"/status/v1/simple").CombinedOutput()
-	body, last, _ := strings.Cut(string(out), "\n")
-	if err != nil {
-		return 0, "", fmt.Errorf("curl: %w: %s", err, body)
-	}
-	code, err = strconv.Atoi(last)
-	return code, body, err
+	return strings.Count(Read(s.tb, s.path("log/puppetserver-access.log")), "\n")
 }
 
 // Get requests path with the certificate of certname (see IssueCert), or anonymously if

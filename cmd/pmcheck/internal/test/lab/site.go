@@ -80,8 +80,18 @@ func NewSite(tb testing.TB, opts SiteOptions) *Site {
 	if s.Listen = opts.Listen; s.Listen == "" {
 		s.Listen = Address(tb, "127.0.0.1")
 	}
-	s.layOutMaster(cmp.Or(opts.Name, StandInName), opts.Server)
-	s.layOutHolds()
+	if s.Server = opts.Server; s.Server != nil {
+		s.conf = s.Server.path("puppet/puppet.conf")
+	} else {
+		var err error
+		s.Master, err = checktest.NewMaster(tb.TempDir(), cmp.Or(opts.Name, StandInName), Address(tb, "127.0.0.1"))
+		Must(tb, err)
+		tb.Cleanup(func() { s.Master.Close() })
+		s.conf = filepath.Join(s.Master.Dir, "puppet.conf")
+	}
+	s.Holds = &drain.Store{Persistent: filepath.Join(s.Dir, "holds"), UntilReboot: filepath.Join(s.Dir, "run")}
+	Must(tb, os.Mkdir(s.Holds.Persistent, 0o755))
+	Must(tb, os.Mkdir(s.Holds.UntilReboot, 0o755))
 	s.Configure(opts.YAML)
 	return s
 }
@@ -102,25 +112,6 @@ func (s *Site) With(tb testing.TB) *Site {
 	return &sub
 }
 
-func (s *Site) layOutMaster(name string, server *PuppetServer) {
-	s.TB.Helper()
-	if server != nil {
-		s.Server, s.conf = server, server.PuppetConf()
-		return
-	}
-	s.Master = StartStandIn(s.TB, name)
-	s.conf = filepath.Join(s.Master.Dir, "puppet.conf")
-}
-
-// StartStandIn starts a stand-in master on 127.0.0.1.
-func StartStandIn(tb testing.TB, certname string) *checktest.Master {
-	tb.Helper()
-	m, err := checktest.NewMaster(tb.TempDir(), certname, Address(tb, "127.0.0.1"))
-	Must(tb, err)
-	tb.Cleanup(func() { m.Close() })
-	return m
-}
-
 // SetMaster puts the stand-in into a state.
 func (s *Site) SetMaster(state checktest.State) {
 	s.TB.Helper()
@@ -136,14 +127,6 @@ func (s *Site) MasterAddress() string {
 		return s.Server.Address()
 	}
 	return s.Master.Address()
-}
-
-func (s *Site) layOutHolds() {
-	s.TB.Helper()
-	s.Holds = &drain.Store{Persistent: filepath.Join(s.Dir, "holds"), UntilReboot: filepath.Join(s.Dir, "run")}
-	for _, dir := range []string{s.Holds.Persistent, s.Holds.UntilReboot} {
-		Must(s.TB, os.Mkdir(dir, 0o755))
-	}
 }
 
 // ConfigFile returns the path of pmcheck.yaml.

@@ -47,18 +47,11 @@ func (s *Site) RecordOverlapping(every time.Duration) *Record {
 }
 
 // Balance starts HAProxy in the network of the site, with a configuration in
-// which LISTEN-PORT and MASTER stand for pmcheck's port and the address of the master.
+// which MASTER stands for the address of the master.
 func (s *Site) Balance(haproxyConfig string) *HAProxy {
 	s.TB.Helper()
-	s.HAProxy = s.Net.StartHAProxy(s.TB, s.Expand(haproxyConfig))
+	s.HAProxy = s.Net.StartHAProxy(s.TB, strings.ReplaceAll(haproxyConfig, "MASTER", s.MasterAddress()))
 	return s.HAProxy
-}
-
-// Expand returns a configuration of HAProxy with the words replaced that Balance replaces.
-func (s *Site) Expand(haproxyConfig string) string {
-	s.TB.Helper()
-	words := strings.NewReplacer("LISTEN-PORT", Port(s.TB, s.Listen), "MASTER", s.MasterAddress())
-	return words.Replace(haproxyConfig)
 }
 
 // A query is one request to a Puppet Server over a new connection. It accepts any server

@@ -69,7 +69,6 @@ func (s *Site) Install(deb string) {
 // Start starts the daemon of a site on this machine. The daemon is killed when the test ends.
 func (s *Site) Start() {
 	s.TB.Helper()
-	showOnFailure(s.TB, s.logFile())
 	s.daemon = start(s.TB, s.Command("serve"), s.logFile())
 }
 
@@ -79,36 +78,20 @@ func (s *Site) Signal(sig os.Signal) {
 	s.daemon.signal(sig)
 }
 
-// Stop ends the daemon with a signal and waits until it is gone.
-func (s *Site) Stop(sig syscall.Signal) {
+// Stop ends the daemon in order and waits until it is gone.
+func (s *Site) Stop() {
 	s.TB.Helper()
-	s.Signal(sig)
-	s.WaitExit(10 * time.Second)
+	s.Signal(syscall.SIGTERM)
+	s.daemon.waitExit(10 * time.Second)
 }
 
 // Kill kills the daemon with SIGKILL, like a crash.
 func (s *Site) Kill() { s.daemon.kill() }
 
-// WaitExit waits until the daemon has ended, and returns its exit status.
-func (s *Site) WaitExit(within time.Duration) (status int) {
-	s.TB.Helper()
-	s.daemon.waitExit(within)
-	return s.daemon.cmd.ProcessState.ExitCode()
-}
-
 // Pid returns the process id of the daemon.
 func (s *Site) Pid() int { return s.daemon.cmd.Process.Pid }
 
 func (s *Site) logFile() string { return filepath.Join(s.Dir, "pmcheck.log") }
-
-// Log returns what the daemon has logged so far.
-func (s *Site) Log() string {
-	s.TB.Helper()
-	if s.Host != nil {
-		return s.Host.Journal("pmcheck")
-	}
-	return Read(s.TB, s.logFile())
-}
 
 // Status returns the daemon's status.
 func (s *Site) Status() Status {

@@ -13,7 +13,7 @@ import (
 type ServerStat struct {
 	Backend, Server string
 	Status          string // "UP", "DOWN", "NOLB", "MAINT", "DRAIN", "UP 1/3" on the way down, ...
-	CheckStatus     string // "L7OK", "L7STS", "L4CON", "L7TOUT", ...; "* L7OK" during a check
+	CheckStatus     string // of the last check: "L7OK", "L7STS", "L4CON", "L7TOUT", ...
 	CheckCode       string // HTTP status of the last check, or empty
 	SessionsTotal   int    // ever
 }
@@ -40,7 +40,7 @@ func parseStats(answer string) (stats []ServerStat, err error) {
 				Backend:       text("pxname"),
 				Server:        server,
 				Status:        text("status"),
-				CheckStatus:   text("check_status"),
+				CheckStatus:   strings.TrimPrefix(text("check_status"), "* "), // "* L7OK" during a check
 				CheckCode:     text("check_code"),
 				SessionsTotal: sessions,
 			})

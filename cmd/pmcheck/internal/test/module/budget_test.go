@@ -116,9 +116,8 @@ func bootPuppetHost(t *testing.T, network *lab.Network, ca *checktest.CA, name s
 	h.MustRun("find", puppetSSL, "-mindepth", "1", "-delete")
 	h.WriteFile("/etc/puppet/puppet.conf", "[main]\ncertname = "+h.FQDN()+"\n", 0o644)
 	var err error
-	if h.leaf, err = ca.Issue(checktest.Template{Name: h.FQDN()}); err != nil {
-		t.Fatal(err)
-	}
+	h.leaf, err = ca.Issue(checktest.Template{Name: h.FQDN()})
+	lab.Must(t, err)
 	key, err := h.leaf.KeyPEM()
 	lab.Must(t, err)
 	h.WriteFile(h.certificate(), string(h.leaf.CertificatePEM()), 0o644)

@@ -15,13 +15,6 @@ const (
 
 // balancer is a configuration of HAProxy with the health check from the README.
 const balancer = `
-defaults
-    mode tcp
-    log global
-    timeout connect 5s
-    timeout client 30m
-    timeout server 30m
-
 frontend agents
     bind ` + lab.BridgeAddress + `:8140
     default_backend puppet

@@ -3,7 +3,6 @@ package module_test
 import (
 	"fmt"
 	"net"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -47,7 +46,7 @@ systemd::dropin_file { 'backlog.conf':
 // alone and then beside a drop-in of the site's own, each twice. The package is in the host's repositories.
 func TestModuleOnEachPuppet(t *testing.T) {
 	lab.Real(t)
-	if os.Getenv("PMCHECK_LONG") == "" {
+	if !lab.Long() {
 		t.Skip("makes roots of other Debian releases; part of make versions")
 	}
 	dist := lab.Packages(t, lab.File(t, ""), "")

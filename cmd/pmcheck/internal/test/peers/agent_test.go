@@ -24,7 +24,7 @@ func startMaster(t *testing.T, n *lab.Network, name, address string, opts lab.Pu
 	}
 	master := h.StartPuppetMaster(opts)
 	master.SetSitePP(`notify { "compiled by ${facts['clientcert']}": }` + "\n")
-	h.Start("/usr/local/bin/pmcheck", "serve")
+	lab.StartProgram(t, h.Command("/usr/local/bin/pmcheck", "serve"))
 	return master
 }
 

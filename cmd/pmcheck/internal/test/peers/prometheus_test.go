@@ -74,7 +74,7 @@ func TestRulesAndDashboardWorkInPrometheus(t *testing.T) {
 	n := network(t, first, second)
 	one, two := lab.StartDemo(t, n, first), lab.StartDemo(t, n, second)
 	two.Type("drain", "drain")
-	one.WaitBody(lab.ServingBody)
+	one.WaitServing(30 * time.Second)
 	classic := startPrometheus(t, n, "127.0.0.1:9090")
 	native := startPrometheus(t, n, "127.0.0.1:9091", "--enable-feature=native-histograms")
 	for _, p := range []*prometheus{classic, native} {

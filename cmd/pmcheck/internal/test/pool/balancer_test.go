@@ -67,21 +67,11 @@ func (p *pool) balance(backend string) {
 // waitForUp waits until every balancer sends agents to every master.
 func (p *pool) waitForUp() {
 	p.t.Helper()
-	lab.WaitFor(p.t, 10*time.Minute, 100*time.Millisecond, func() error {
-		for _, b := range p.balancers {
-			stats, err := b.Stats()
-			if err != nil {
-				return err
-			}
-			for _, s := range stats {
-				tracks := s.CheckStatus == "" // another server
-				if !tracks && (s.Status != "UP" || strings.TrimPrefix(s.CheckStatus, "* ") != "L7OK") {
-					return fmt.Errorf("%s: %s is %s by %s", b.name, s.Server, s.Status, s.CheckStatus)
-				}
-			}
-		}
-		return nil
-	})
+	for _, b := range p.balancers {
+		b.WaitEach(10*time.Minute, func(s lab.ServerStat) bool {
+			return s.Healthy() || s.CheckStatus == "" // of a server that tracks another
+		})
+	}
 }
 
 // servers returns the state of each server and the status of its last health check, as
@@ -94,7 +84,7 @@ func (b *balancer) servers() string {
 	var states []string
 	for _, s := range stats {
 		state, _, _ := strings.Cut(s.Status, " ") // of "UP 1/3"
-		states = append(states, s.Server+" "+state+" "+strings.TrimPrefix(s.CheckStatus, "* "))
+		states = append(states, s.Server+" "+state+" "+s.CheckStatus)
 	}
 	return strings.Join(states, ", ")
 }

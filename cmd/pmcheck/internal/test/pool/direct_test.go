@@ -14,7 +14,7 @@ import (
 // gate, and no run fails, neither then nor while the masters are restarted. All of it is done again without the gate.
 func TestWithoutABalancer(t *testing.T) {
 	lab.Real(t)
-	if !isLong() {
+	if !lab.Long() {
 		t.Skip("PMCHECK_LONG is not set")
 	}
 	p := startPool(t, shape{masters: []string{"", ""}, workshops: []string{"", "trixie", "forky"}}, 2, mix{})
@@ -25,13 +25,10 @@ func TestWithoutABalancer(t *testing.T) {
 			p.masters[1].Host.Address), 0o644)
 	}
 	p.installPmcheck()
-	if err := p.each("systemctl enable --now pmcheck-gate; pmcheck wait --for ready"); err != nil {
-		t.Fatal(err)
-	}
+	lab.Must(t, p.each("systemctl enable --now pmcheck-gate; pmcheck wait --for ready"))
 	for _, a := range agents { // the first run is longer: it fetches plugins
-		if _, err := a.find(); err != nil {
-			t.Fatal(err)
-		}
+		_, err := a.find()
+		lab.Must(t, err)
 	}
 	failed, there, gated := p.direct(agents, "pmcheck drain --wait --timeout=10m")
 	if failed > 0 || there > 0 {

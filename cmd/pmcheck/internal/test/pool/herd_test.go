@@ -2,7 +2,6 @@ package pool_test
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -29,7 +28,7 @@ type herd struct {
 }
 
 func herds() []herd {
-	if os.Getenv("PMCHECK_LONG") == "" {
+	if !lab.Long() {
 		return []herd{{agents: 120, real: 2, catalog: 1, queue: true, restart: true}}
 	}
 	list := []herd{{agents: 90, real: 10, catalog: 5, restart: true}}

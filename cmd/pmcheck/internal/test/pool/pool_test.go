@@ -2,7 +2,6 @@ package pool_test
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -50,20 +49,17 @@ func long() form {
 	}}
 }
 
-// isLong reports whether PMCHECK_LONG asks for the long form.
-func isLong() bool { return os.Getenv("PMCHECK_LONG") != "" }
-
 // TestPool operates one pool under load, first with pmcheck and then with the
 // xinetd check that it replaces.
 func TestPool(t *testing.T) {
 	lab.Real(t)
 	size := short()
-	if isLong() {
+	if lab.Long() {
 		size = long()
 	}
 	p := startPool(t, alike(2), size.jrubies, size.agents)
 	backend := p.installPmcheck()
-	if !isLong() {
+	if !lab.Long() {
 		backend = quickStart(backend)
 	}
 	p.balance(backend)

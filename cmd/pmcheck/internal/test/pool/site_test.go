@@ -64,7 +64,7 @@ func startPool(t *testing.T, s shape, jrubies int, largest mix) *pool {
 		names = append(names, e.fqdn())
 		known += e.ip + " " + e.fqdn() + "\n"
 		if i == 1 && s.balancer != "" {
-			p.host = p.boot(s.balancer, "balancer2")
+			p.host = p.net.BootRelease(s.balancer, "balancer2")
 			p.host.MustRun("ip", "address", "add", e.ip+"/15", "dev", "eth0")
 		} else {
 			p.addAddress(e.ip)
@@ -72,7 +72,7 @@ func startPool(t *testing.T, s shape, jrubies int, largest mix) *pool {
 	}
 	opts := lab.PuppetMasterOptions{AltNames: names, MaxActiveInstances: jrubies, HeapMB: 400 + 100*jrubies}
 	for i, suite := range s.masters {
-		host := p.boot(suite, fmt.Sprintf("m%d", i+1))
+		host := p.net.BootRelease(suite, fmt.Sprintf("m%d", i+1))
 		p.startMaster(host, opts)
 		if opts.CA == nil {
 			lab.DEB(t, older) // meanwhile
@@ -81,7 +81,7 @@ func startPool(t *testing.T, s shape, jrubies int, largest mix) *pool {
 		}
 	}
 	for i, suite := range s.workshops {
-		p.workshops = append(p.workshops, p.boot(suite, fmt.Sprintf("agents%d", i+1)))
+		p.workshops = append(p.workshops, p.net.BootRelease(suite, fmt.Sprintf("agents%d", i+1)))
 	}
 	for _, host := range p.workshops { // after the last boot, which writes their hosts files
 		host.MustRun("sh", "-c", `printf %s "$1" >>/etc/hosts`, "sh", known)
@@ -91,13 +91,6 @@ func startPool(t *testing.T, s shape, jrubies int, largest mix) *pool {
 		m.WaitReady(10 * time.Minute)
 	}
 	return p
-}
-
-func (p *pool) boot(suite, name string) *lab.Host {
-	if suite == "" {
-		return p.net.Boot(name)
-	}
-	return p.net.BootRelease(suite, name)
 }
 
 // addAddress gives the network an address for a balancer or a database.

@@ -67,7 +67,7 @@ func TestTogether(t *testing.T) {
 		p.balance(change.Replace(quickStart(p.installPmcheck())))
 		table += p.leaveTogether(drain, exits(), []time.Duration{0, 6 * time.Second}, agents)
 	}
-	if isLong() {
+	if lab.Long() {
 		t.Run("404", func(t *testing.T) { all(t, "404", strings.NewReplacer()) })
 		t.Run("503", func(t *testing.T) {
 			all(t, "503", strings.NewReplacer("/?drain=404", "/", "    http-check disable-on-404\n", ""))

@@ -2,7 +2,6 @@ package versions_test
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -24,11 +23,6 @@ const (
 const masterBackend = `
 global
     node lb1
-defaults
-    mode tcp
-    timeout connect 5s
-    timeout client 30m
-    timeout server 30m
 listen puppet
     bind :8141
     option httpchk GET /?drain=404
@@ -48,7 +42,7 @@ func TestMain(m *testing.M) { lab.Main(m) }
 // Debian 12, on which the other suites run.
 func tried(all []lab.Release, others ...string) []lab.Release {
 	return slices.DeleteFunc(all, func(r lab.Release) bool {
-		return os.Getenv("PMCHECK_LONG") == "" && slices.Contains(others, r.Suite)
+		return !lab.Long() && slices.Contains(others, r.Suite)
 	})
 }
 
@@ -174,7 +168,7 @@ func testMaster(t *testing.T, site *lab.Site, balancer *lab.Host) {
 func operate(t *testing.T, site *lab.Site, want, line string) {
 	t.Helper()
 	record := lab.StartRecord(t, 50*time.Millisecond, func() string {
-		state, _, _ := strings.Cut(site.HAProxy.Stat("puppet", "m1").Status, " ")
+		state, _, _ := strings.Cut(site.HAProxy.Status("puppet", "m1"), " ")
 		return state
 	})
 	site.Host.MustRun("sh", "-c", line)
