@@ -104,7 +104,7 @@ func drainAll(t *testing.T, balancers []*lab.HAProxy, pools [][]*lab.Site) (empt
 	for _, pool := range pools {
 		for _, s := range pool {
 			for i := range balancers {
-				waitForView(s, fmt.Sprintf("lb%d", i), "UP", fmt.Sprintf("100/%d", 100*len(pool)))
+				waitForView(s, fmt.Sprintf("lb%d", i), 100*len(pool))
 			}
 		}
 	}
@@ -144,6 +144,23 @@ func drainAll(t *testing.T, balancers []*lab.HAProxy, pools [][]*lab.Site) (empt
 		}
 	}
 	return empty, took
+}
+
+// waitForView waits until the balancer with this node name reports the master as UP with its weight of 100 in this
+// total, and has asked long enough after the call for the weights to be current.
+func waitForView(s *lab.Site, node string, total int) {
+	s.TB.Helper()
+	began := time.Now()
+	s.WaitStatus(10*time.Second, func(status lab.Status) error {
+		for _, b := range status.Balancers {
+			v := b.View
+			if v != nil && b.Node == node && b.Seen.After(began.Add(300*time.Millisecond)) &&
+				v.State == "UP" && v.Steps == 0 && v.Weight == 100 && v.WeightTotal == total {
+				return nil
+			}
+		}
+		return fmt.Errorf("pmcheck knows of these balancers: %+v", status.Balancers)
+	})
 }
 
 // upByBackend returns how many servers each backend has UP.

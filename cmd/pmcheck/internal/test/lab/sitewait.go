@@ -76,19 +76,3 @@ func (s *Site) WaitFinding(name string, reason check.Reason, within time.Duratio
 		return nil
 	})
 }
-
-// WaitBalancer waits until want accepts one of the balancers in the daemon's status, and
-// returns it.
-func (s *Site) WaitBalancer(want func(Balancer) bool, within time.Duration) (found Balancer) {
-	s.TB.Helper()
-	s.WaitStatus(within, func(status Status) error {
-		for _, b := range status.Balancers {
-			if want(b) {
-				found = b
-				return nil
-			}
-		}
-		return fmt.Errorf("pmcheck knows of these balancers: %+v", status.Balancers)
-	})
-	return found
-}
