@@ -26,7 +26,7 @@ MORE = chromium puppet-lint puppet-strings metadata-json-lint ruby-rspec-puppet 
 
 # What make test-all adds: packages that test whether it works, two at a time, and
 # those that test how long it takes, each alone.
-WORKS = $(addprefix ./cmd/pmcheck/internal/test/,packages e2e module versions budget gate peers browser)
+WORKS = $(addprefix ./cmd/pmcheck/internal/test/,packages e2e module versions budget peers browser)
 TIMED = $(addprefix ./cmd/pmcheck/internal/test/,pool faults)
 
 .DEFAULT_GOAL := help
