@@ -105,11 +105,7 @@ func faults(b *testing.B, site *lab.Site, ancestor *lab.Ancestor) (table string)
 	down := map[string][]float64{} // seconds by fault and backend, one for each round
 	for range rounds {
 		for _, f := range allFaults() {
-			for i := range ways {
-				h.WaitStat(backend(i), "m1", func(s lab.ServerStat) bool {
-					return s.Status == "UP" && s.CheckStatus == "L7OK"
-				}, time.Minute)
-			}
+			h.WaitEach(time.Minute, lab.ServerStat.Healthy)
 			time.Sleep(rand.N(2 * time.Second)) // so that faults are not in step with checks
 			mend := f.begin(b, site.Server)
 			for i, seconds := range watch(h, len(ways)) {
@@ -137,7 +133,6 @@ func faults(b *testing.B, site *lab.Site, ancestor *lab.Ancestor) (table string)
 	return table
 }
 
-// backend is the name of that of a way.
 func backend(i int) string { return fmt.Sprintf("way%d", i) }
 
 // patience is how long a fault lasts that is not seen.

@@ -17,10 +17,8 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// agentName is the agent whose catalog is requested.
 const agentName = "agent.lab.example"
 
-// catalogPath returns the path of a request for a catalog.
 func catalogPath(certname string) string {
 	return "/puppet/v3/catalog/" + certname + "?environment=production"
 }
@@ -147,7 +145,7 @@ func testFlush(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	began := time.Now()
 	files := s.CertFiles(agentName)
 	out, err := exec.Command(lab.Need(t, "curl", "curl"), "--noproxy", "*", "--insecure", "--silent", "--show-error",
-		"--fail", "--cert", files.Cert, "--key", files.Key, "--request", "DELETE",
+		"--fail", "--cert", files.Certificate, "--key", files.Key, "--request", "DELETE",
 		"https://"+s.Address()+"/puppet-admin-api/v1/jruby-pool").CombinedOutput()
 	if err != nil {
 		t.Fatalf("curl: %v: %s", err, out)

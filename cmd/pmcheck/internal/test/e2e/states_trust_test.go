@@ -75,7 +75,7 @@ func disableCA(t *testing.T, s *lab.PuppetServer) {
 	for name, content := range map[string]string{
 		"services.d/ca.cfg": lab.NoCAServices,
 		"conf.d/tls.conf": fmt.Sprintf("webserver: { ssl-cert: %q, ssl-key: %q, ssl-ca-cert: %q, ssl-crl-path: %q }\n",
-			files.Cert, files.Key, files.CA, files.CRL),
+			files.Certificate, files.Key, files.CA, files.CRL),
 	} {
 		lab.Write(t, filepath.Join(s.Dir, "server", name), content)
 	}

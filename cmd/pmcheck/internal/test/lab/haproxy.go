@@ -163,29 +163,15 @@ func (h *HAProxy) stat(backend, server string) (ServerStat, error) {
 }
 
 // WaitStatus waits until HAProxy gives the server this status, such as "UP",
-// "DOWN", "NOLB" or "DRAIN (agent)", and returns HAProxy's view at that moment and how
-// long it took.
-func (h *HAProxy) WaitStatus(backend, server, status string, within time.Duration) (ServerStat, time.Duration) {
+// "DOWN" or "NOLB".
+func (h *HAProxy) WaitStatus(backend, server, status string, within time.Duration) {
 	h.tb.Helper()
-	return h.WaitStat(backend, server, func(s ServerStat) bool { return s.Status == status }, within)
-}
-
-// WaitStat waits until want accepts HAProxy's view of the server, and returns the view and
-// how long it took. It asks a hundred times per second.
-func (h *HAProxy) WaitStat(backend, server string, want func(ServerStat) bool,
-	within time.Duration) (ServerStat, time.Duration) {
-	h.tb.Helper()
-	var stat ServerStat
-	took := WaitFor(h.tb, within, 10*time.Millisecond, func() (err error) {
-		if stat, err = h.stat(backend, server); err != nil {
-			return err
-		}
-		if !want(stat) {
-			return fmt.Errorf("HAProxy's view is %+v", stat)
+	WaitFor(h.tb, within, 10*time.Millisecond, func() error {
+		if got := h.Status(backend, server); got != status {
+			return fmt.Errorf("HAProxy says %s of %s/%s, want %s", got, backend, server, status)
 		}
 		return nil
 	})
-	return stat, took
 }
 
 // WaitEach waits until want accepts HAProxy's view of every server.

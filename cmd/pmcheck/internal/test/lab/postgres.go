@@ -85,7 +85,7 @@ func (p *Postgres) create(masters []string) {
 	p.bin = filepath.Dir(slices.Max(dirs))
 	p.own(p.dir)
 	Output(p.tb, p.command("initdb", "--pgdata", p.data(), "--auth", "peer", "--no-sync", "--username", pgUser))
-	p.Issue(p.host)
+	p.issue(p.host)
 	p.own(p.CertFiles(p.host).Key)
 	p.configure()
 	for _, m := range masters {
@@ -112,7 +112,7 @@ ssl_key_file = '%s'
 ssl_ca_file = '%s'
 ssl_crl_file = '%s'
 log_connections = off
-`, host, port, p.dir, files.Cert, files.Key, files.CA, files.CRL))
+`, host, port, p.dir, files.Certificate, files.Key, files.CA, files.CRL))
 	p.write("pg_hba.conf", "local all postgres peer\n"+
 		"hostssl pmcheck pmcheck 0.0.0.0/0 cert map=pmcheck\n")
 	p.write("pg_ident.conf", "")
@@ -121,22 +121,18 @@ log_connections = off
 // LetIn allows the certificate of a name to log in as a master, after the next start or Reload.
 func (p *Postgres) LetIn(certname string) {
 	p.tb.Helper()
-	p.Issue(certname)
+	p.issue(certname)
 	const ident = "pg_ident.conf"
 	p.write(ident, Read(p.tb, filepath.Join(p.data(), ident))+fmt.Sprintf("pmcheck %s pmcheck\n", certname))
 }
 
-// Issue makes the files of a certname, unless they exist. LetIn allows it to log in.
-func (p *Postgres) Issue(certname string) CertFiles {
+// issue makes the certificate and the key of a certname.
+func (p *Postgres) issue(certname string) {
 	p.tb.Helper()
 	files := p.CertFiles(certname)
-	if _, err := os.Stat(files.Cert); err == nil {
-		return files
-	}
 	cert, key := p.ca.issue(p.tb, certname, nil)
-	Write(p.tb, files.Cert, string(encodePEM("CERTIFICATE", cert)))
+	Write(p.tb, files.Certificate, string(encodePEM("CERTIFICATE", cert)))
 	Must(p.tb, os.WriteFile(files.Key, encodePEM("RSA PRIVATE KEY", key), 0o600))
-	return files
 }
 
 // Trust has the server and a master with a CA of its own trust each other.
@@ -152,12 +148,12 @@ func (p *Postgres) Trust(master puppetclient.Files) {
 }
 
 // CertFiles returns the paths of a certname's files.
-func (p *Postgres) CertFiles(certname string) CertFiles {
-	return CertFiles{
-		Cert: p.path(certname + ".cert.pem"),
-		Key:  p.path(certname + ".key.pem"),
-		CA:   p.path("ca.pem"),
-		CRL:  p.path("crl.pem"),
+func (p *Postgres) CertFiles(certname string) puppetclient.Files {
+	return puppetclient.Files{
+		Certificate: p.path(certname + ".cert.pem"),
+		Key:         p.path(certname + ".key.pem"),
+		CA:          p.path("ca.pem"),
+		CRL:         p.path("crl.pem"),
 	}
 }
 
@@ -165,7 +161,7 @@ func (p *Postgres) CertFiles(certname string) CertFiles {
 func (p *Postgres) Config(certname string) config.Config {
 	c, files := config.Default(), p.CertFiles(certname)
 	c.Probe.Certname = certname
-	c.Probe.Certificate, c.Probe.Key, c.Probe.CA, c.Probe.CRL = files.Cert, files.Key, files.CA, files.CRL
+	c.Probe.Certificate, c.Probe.Key, c.Probe.CA, c.Probe.CRL = files.Certificate, files.Key, files.CA, files.CRL
 	c.Budget.Database = p.URL()
 	return c
 }

@@ -6,14 +6,9 @@ import (
 	"os/exec"
 	"testing"
 	"time"
-)
 
-// CertFiles holds the paths of the PEM files that Puppet keeps for one certname, and of
-// those that all names share.
-type CertFiles struct {
-	Cert, Key string
-	CA, CRL   string
-}
+	"github.com/pmcheck/pmcheck/check/puppetclient"
+)
 
 // A keeper keeps the PEM files of one Puppet, on this machine or on a host.
 type keeper struct {
@@ -27,21 +22,20 @@ type keeper struct {
 
 // CertFiles returns the paths of certname's files, whether they exist or not. The files of
 // the server's own certname exist once it is ready.
-func (k *keeper) CertFiles(certname string) CertFiles {
-	return CertFiles{
-		Cert: k.ssl + "/certs/" + certname + ".pem",
-		Key:  k.ssl + "/private_keys/" + certname + ".pem",
-		CA:   k.ssl + "/certs/ca.pem",
-		CRL:  k.ssl + "/crl.pem",
+func (k *keeper) CertFiles(certname string) puppetclient.Files {
+	return puppetclient.Files{
+		Certificate: k.ssl + "/certs/" + certname + ".pem",
+		Key:         k.ssl + "/private_keys/" + certname + ".pem",
+		CA:          k.ssl + "/certs/ca.pem",
+		CRL:         k.ssl + "/crl.pem",
 	}
 }
 
-// issue signs a certificate for certname and writes it.
-func (k *keeper) issue(certname string, edit func(*x509.Certificate)) CertFiles {
+func (k *keeper) issue(certname string, edit func(*x509.Certificate)) puppetclient.Files {
 	k.tb.Helper()
 	cert, key := k.signer.authority().issue(k.tb, certname, edit)
 	files := k.CertFiles(certname)
-	k.write(files.Cert, encodePEM("CERTIFICATE", cert))
+	k.write(files.Certificate, encodePEM("CERTIFICATE", cert))
 	k.write(files.Key, encodePEM("RSA PRIVATE KEY", key))
 	return files
 }
@@ -51,7 +45,7 @@ func (k *keeper) issue(certname string, edit func(*x509.Certificate)) CertFiles 
 func (k *keeper) RevokeCert(certname string) {
 	k.tb.Helper()
 	list := k.signer.revocationList()
-	revoke(k.tb, list, k.read(k.CertFiles(certname).Cert))
+	revoke(k.tb, list, k.read(k.CertFiles(certname).Certificate))
 	k.replaceCRL(list, list.NextUpdate)
 }
 
@@ -101,7 +95,6 @@ func (k *keeper) authority() authority {
 	return parseAuthority(k.tb, k.read(k.caDir+"/ca_crt.pem"), k.read(k.caDir+"/ca_key.pem"))
 }
 
-// read returns the content of a PEM file.
 func (k *keeper) read(path string) []byte {
 	k.tb.Helper()
 	return decodePEM(k.tb, []byte(Output(k.tb, k.asRoot("cat", path))))

@@ -165,7 +165,7 @@ func (s *PuppetServer) Get(certname, path string) (code int, body string, err er
 	}
 	if certname != "" {
 		files := s.CertFiles(certname)
-		cert, err := tls.LoadX509KeyPair(files.Cert, files.Key)
+		cert, err := tls.LoadX509KeyPair(files.Certificate, files.Key)
 		if err != nil {
 			return 0, "", err
 		}
@@ -178,9 +178,9 @@ func (s *PuppetServer) Get(certname, path string) (code int, body string, err er
 // agent would keep it, over an earlier one. edit, if not nil, may change the certificate
 // before it is signed, such as its expiry or its alternative names. The server must have
 // been ready once.
-func (s *PuppetServer) IssueCert(certname string, edit func(*x509.Certificate)) CertFiles {
+func (s *PuppetServer) IssueCert(certname string, edit func(*x509.Certificate)) {
 	s.tb.Helper()
-	return s.issue(certname, edit)
+	s.issue(certname, edit)
 }
 
 func (s *PuppetServer) path(name string) string { return filepath.Join(s.Dir, name) }

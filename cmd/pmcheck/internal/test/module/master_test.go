@@ -40,9 +40,7 @@ func TestMasterMigratesAndIsConfiguredByPuppet(t *testing.T) {
 	copyModule(t, h, productionModules)
 	t.Logf("Puppet Server starts in %v", s.Puppet.WaitReady(2*time.Minute))
 	s.Balance(balancer)
-	s.HAProxy.WaitStat("puppet", "m1", func(stat lab.ServerStat) bool {
-		return stat.CheckStatus == "L7OK"
-	}, 10*time.Second)
+	s.HAProxy.WaitEach(10*time.Second, lab.ServerStat.Healthy)
 	t.Run("migrate", func(t *testing.T) { testMigrate(t, s.With(t)) })
 	h.MustRun("systemctl", "stop", "xinetd")
 	h.MustRun("dpkg", "--purge", "pmcheck")
@@ -95,7 +93,6 @@ func testMigrate(t *testing.T, s *lab.Site) {
 	}
 }
 
-// migrate runs the script once.
 func migrate(t *testing.T, s *lab.Site, ok bool, owner string) {
 	t.Helper()
 	answers := s.Record(20 * time.Millisecond)
@@ -111,7 +108,7 @@ func migrate(t *testing.T, s *lab.Site, ok bool, owner string) {
 	if log := s.HAProxy.Log(); strings.Contains(log, "is DOWN") {
 		t.Errorf("HAProxy had the master DOWN:\n%s", log)
 	}
-	s.HAProxy.WaitStat("puppet", "m1", func(stat lab.ServerStat) bool { return stat.Status == "UP" }, 20*time.Second)
+	s.HAProxy.WaitStatus("puppet", "m1", "UP", 20*time.Second)
 	if got, _ := s.Host.Run("ss", "-ltnpH", "sport = :9200"); !strings.Contains(got, `"`+owner+`"`) {
 		t.Errorf("the listener on the port is %s, want %s", got, owner)
 	}

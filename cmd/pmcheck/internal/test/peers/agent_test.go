@@ -28,7 +28,7 @@ func startMaster(t *testing.T, n *lab.Network, name, address string, opts lab.Pu
 	return master
 }
 
-// runAgent runs the real agent once, which must print these texts, and returns what it prints.
+// runAgent runs the real agent once, which must print these texts.
 func runAgent(t *testing.T, h *lab.Host, options []string, wanted ...string) {
 	t.Helper()
 	out, err := h.Run("puppet", append([]string{"agent", "--onetime", "--no-daemonize", "--debug", "--color=false",
