@@ -88,7 +88,6 @@ func report(b *testing.B, text string) {
 	fmt.Printf("\n%s\n", text)
 }
 
-// readmeLines returns the lines of the backend in README.md.
 func readmeLines(b *testing.B) string {
 	b.Helper()
 	_, block, _ := strings.Cut(lab.ReadFile(b, "README.md"), "```haproxy\nbackend puppet\n")
@@ -99,7 +98,6 @@ func readmeLines(b *testing.B) string {
 	return block
 }
 
-// startDaemon starts pmcheck and waits until it serves.
 func startDaemon(b *testing.B, site *lab.Site) {
 	b.Helper()
 	site.Start()

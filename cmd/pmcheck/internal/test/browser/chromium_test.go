@@ -61,7 +61,6 @@ func startChromium(t *testing.T) *chromium {
 	return c
 }
 
-// visit opens a URL and waits until the page has loaded.
 func (c *chromium) visit(url string) {
 	c.t.Helper()
 	c.events = nil
@@ -93,14 +92,12 @@ func (c *chromium) eval(expression string, result any) {
 	}
 }
 
-// text evaluates an expression whose value is a string.
 func (c *chromium) text(expression string) (s string) {
 	c.t.Helper()
 	c.eval(expression, &s)
 	return s
 }
 
-// screen sets the width of the window, the medium and the preferred colour scheme.
 func (c *chromium) screen(width int, media, scheme string) {
 	c.t.Helper()
 	c.call("Emulation.setDeviceMetricsOverride", map[string]any{

@@ -18,7 +18,6 @@ type message struct {
 	} `json:"error"`
 }
 
-// open opens a tab and attaches to it.
 func (c *chromium) open() {
 	c.t.Helper()
 	var target struct{ TargetID string }

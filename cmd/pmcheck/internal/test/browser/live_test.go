@@ -17,13 +17,11 @@ func TestMain(m *testing.M) {
 // pageYAML switches the check of the unit off, since the stand-in has no unit.
 const pageYAML = "checks: {unit: off}\n"
 
-// hold drains a site for a reason.
 func hold(site *lab.Site, reason string) {
 	site.TB.Helper()
 	site.MustRun("drain", "--force", "--reason", reason)
 }
 
-// waitForTitle waits for the tab's title to begin with text.
 func (c *chromium) waitForTitle(text string) {
 	c.t.Helper()
 	lab.WaitFor(c.t, patience, 100*time.Millisecond, func() error {

@@ -138,7 +138,6 @@ func usual(i int) (working, waiting int) {
 	return max(0, int(1.5+math.Sin(float64(i)/19)+math.Sin(float64(i)/7))), 0
 }
 
-// hour returns a page that knows an hour.
 func hour(now time.Time, pool func(step int) (working, waiting int)) *lab.Page {
 	p := lab.NewPage()
 	for i := range 360 {

@@ -62,7 +62,6 @@ func names(n int) (list []string) {
 	return list
 }
 
-// client returns the client of a master; edit may change its settings.
 func client(db *lab.Postgres, certname string, edit ...func(*config.Config)) *budget.Client {
 	c := db.Config(certname)
 	for _, e := range edit {

@@ -71,7 +71,6 @@ func follow(path, text, target string) string {
 	return ""
 }
 
-// files returns the paths of the repository's files with one of the extensions.
 func files(t *testing.T, extensions ...string) (list []string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {

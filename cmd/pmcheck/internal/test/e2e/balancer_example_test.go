@@ -44,7 +44,6 @@ func (e *example) startMaster(host, yaml string) {
 	e.sites = append(e.sites, site)
 }
 
-// rewrite replaces the addresses and paths in a configuration.
 func (e *example) rewrite(text string) string {
 	dir := e.t.TempDir()
 	return strings.NewReplacer(
@@ -55,14 +54,12 @@ func (e *example) rewrite(text string) string {
 	).Replace(text)
 }
 
-// start starts HAProxy, and waits until it has checked every server.
 func (e *example) start() {
 	e.t.Helper()
 	e.haproxy = lab.StartHAProxy(e.t, e.text)
 	e.haproxy.WaitEach(10*time.Second, lab.ServerStat.Healthy)
 }
 
-// where returns an address that the example uses.
 func (e *example) where(host, port string) string {
 	return e.network + "." + host + ":" + port
 }

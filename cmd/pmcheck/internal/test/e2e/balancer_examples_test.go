@@ -78,7 +78,6 @@ func (e *example) testReload() {
 	e.waitFor("ready", "UP", 8*time.Second, "puppet/puppet1")
 }
 
-// writeState writes the file that the example names.
 func (e *example) writeState(content string) {
 	e.t.Helper()
 	_, rest, _ := strings.Cut(e.text, "server-state-file ")

@@ -57,7 +57,6 @@ type stateRow struct {
 	puppet string // what Puppet's own status said at that moment
 }
 
-// A stateTable prints as a table in Markdown.
 type stateTable []stateRow
 
 func (s *stateTable) add(state, said string, after time.Duration, puppet string) {

@@ -75,7 +75,6 @@ func TestPairsDrainedInTheSameMoment(t *testing.T) {
 	t.Logf("measured:\n%s", table)
 }
 
-// start starts the masters of each backend, and the HAProxies.
 func (m moment) start(t *testing.T, backends int, inter time.Duration) (pools [][]*lab.Site, balancers []*lab.HAProxy) {
 	t.Helper()
 	config := ""
@@ -163,7 +162,6 @@ func waitForView(s *lab.Site, node string, total int) {
 	})
 }
 
-// upByBackend returns how many servers each backend has UP.
 func upByBackend(h *lab.HAProxy, backends int) string {
 	stats, err := h.Stats()
 	if err != nil {

@@ -89,7 +89,6 @@ func (s *faultSite) reload() {
 	s.Host.MustRun("systemctl", "reload", "puppetserver")
 }
 
-// issue makes the CA sign a new certificate for the host.
 func issue(edit func(*x509.Certificate)) func(*faultSite) {
 	return func(s *faultSite) { s.Puppet.IssueCert(s.Host, s.Puppet.Certname(), edit) }
 }

@@ -45,7 +45,6 @@ func (s *faultSite) run(area string, faults []fault) {
 	}
 }
 
-// with returns a copy of the site for use in a subtest.
 func (s *faultSite) with(t *testing.T) *faultSite {
 	return &faultSite{Site: s.With(t), t: t, table: s.table}
 }

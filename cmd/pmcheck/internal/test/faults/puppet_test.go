@@ -144,14 +144,12 @@ func starve(s *faultSite) {
 	killJVM(s)
 }
 
-// startAnew restores the arguments and restarts Puppet Server.
 func (s *faultSite) startAnew() {
 	s.Host.MustRun("mv", javaDefaults+".good", javaDefaults)
 	s.Host.MustRun("systemctl", "reset-failed", "puppetserver")
 	s.Host.MustRun("systemctl", "restart", "--no-block", "puppetserver")
 }
 
-// configure writes another configuration and reloads pmcheck.
 func (s *faultSite) configure(yaml string) {
 	s.Configure(yaml)
 	s.Host.MustRun("systemctl", "reload", "pmcheck")
@@ -195,7 +193,6 @@ func (s *faultSite) endCompile() {
 
 const authConf = "/etc/puppet/puppetserver/conf.d/auth.conf"
 
-// denyStatus puts a rule that denies the status in front of all others.
 func (s *faultSite) denyStatus() {
 	s.Host.MustRun("cp", "-a", authConf, authConf+".good")
 	conf := s.Host.MustRun("cat", authConf)

@@ -68,7 +68,6 @@ func startSite(t *testing.T, table *table) *faultSite {
 	return s
 }
 
-// state returns the status of m1 in HAProxy.
 func (s *faultSite) state() string { return s.HAProxy.Status("puppet", "m1") }
 
 // waitForServing waits until pmcheck answers 200 and HAProxy shows the master as UP.

@@ -8,7 +8,6 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// A row holds the results of a fault.
 type row struct {
 	fault
 	began time.Time // start of the fault
@@ -18,7 +17,6 @@ type row struct {
 	mended       time.Time
 }
 
-// A table holds the rows of a site.
 type table struct{ rows []row }
 
 // String returns a list in Markdown: an item for all faults of an area that pmcheck answered alike, with the

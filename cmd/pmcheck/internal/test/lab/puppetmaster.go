@@ -156,7 +156,6 @@ func (m *PuppetMaster) RotateCA() {
 	m.IssueCert(m.Host, m.Certname(), nil)
 }
 
-// withNames adds names to a certificate.
 func withNames(names []string) func(*x509.Certificate) {
 	return func(c *x509.Certificate) { c.DNSNames = append(c.DNSNames, names...) }
 }

@@ -51,7 +51,6 @@ var experimental = Release{Suite: "experimental", Packages: []string{"haproxy/ex
 // HAProxyReleases lists the releases whose HAProxy can be started, oldest first.
 func HAProxyReleases() []Release { return append(Releases(), experimental) }
 
-// release returns the release of a suite.
 func release(tb testing.TB, suite string) Release {
 	tb.Helper()
 	for _, r := range Releases() {

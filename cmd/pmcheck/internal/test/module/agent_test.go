@@ -22,7 +22,6 @@ const (
 // productionModules is where Debian's Puppet Server looks for modules.
 const productionModules = "/etc/puppet/code/environments/production/modules"
 
-// copyModule copies the module to a directory of modules.
 func copyModule(t *testing.T, h *lab.Host, modules string) {
 	t.Helper()
 	cmd := h.Command("sh", "-c", `mkdir -p "$0" && tar -x -C "$0"`, modules+"/pmcheck")

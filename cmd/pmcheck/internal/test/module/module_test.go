@@ -15,7 +15,6 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// tool runs one of Puppet's tools in dir and returns its combined output.
 func tool(t *testing.T, dir, debianPackage, program string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(lab.Need(t, program, debianPackage), args...)

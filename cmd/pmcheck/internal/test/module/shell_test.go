@@ -26,7 +26,6 @@ type shell struct {
 	t *testing.T
 }
 
-// startShell starts a site, and waits until it serves.
 func startShell(t *testing.T) *shell {
 	t.Helper()
 	lab.Real(t)

@@ -15,7 +15,6 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// output returns what a shell prints in a directory.
 func output(t *testing.T, dir, line string) string {
 	t.Helper()
 	cmd := exec.Command("sh", "-euc", line)

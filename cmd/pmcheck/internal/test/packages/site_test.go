@@ -103,7 +103,6 @@ func boot(t *testing.T, name string) *hostSite {
 
 func (s *hostSite) with(t *testing.T) *hostSite { return &hostSite{s.With(t), s.url} }
 
-// install installs a version, as an administrator does.
 func (s *hostSite) install(version string) {
 	s.TB.Helper()
 	s.Install(file(s.TB, version, deb))

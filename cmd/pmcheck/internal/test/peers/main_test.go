@@ -35,7 +35,6 @@ func network(t *testing.T, addresses ...string) *lab.Network {
 	return n
 }
 
-// waitFor polls with the timeout of these tests.
 func waitFor(t *testing.T, fn func() error) {
 	t.Helper()
 	lab.WaitFor(t, 30*time.Second, 100*time.Millisecond, fn)

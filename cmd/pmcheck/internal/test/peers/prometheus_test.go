@@ -34,7 +34,6 @@ func startPrometheus(t *testing.T, n *lab.Network, address string, flags ...stri
 	return &prometheus{t: t, net: n, address: address}
 }
 
-// A sample is one element of the answer to a query.
 type sample struct {
 	Metric map[string]string
 	Value  [2]any // time and value

@@ -153,7 +153,6 @@ func newPuppet(certname string, host *lab.Host) puppet {
 		"--ssl_lockfile=" + own + ".lock"}}
 }
 
-// once does one run with further options, and returns what it prints.
 func (a puppet) once(options ...string) (string, error) {
 	return a.host.Run("puppet", slices.Concat([]string{"agent", "--color=false"}, a.options, options)...)
 }

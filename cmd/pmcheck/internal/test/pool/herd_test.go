@@ -84,7 +84,6 @@ func TestHerd(t *testing.T) {
 	t.Run("fail open", func(t *testing.T) { p.with(t).failOpen() })
 }
 
-// limitQueues restarts both masters with queueLimit.
 func (p *pool) limitQueues() {
 	p.t.Helper()
 	for _, m := range p.masters {

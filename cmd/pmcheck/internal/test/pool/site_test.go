@@ -93,7 +93,6 @@ func startPool(t *testing.T, s shape, jrubies int, largest mix) *pool {
 	return p
 }
 
-// addAddress gives the network an address for a balancer or a database.
 func (p *pool) addAddress(ip string) {
 	p.t.Helper()
 	lab.Output(p.t, p.net.Command("ip", "address", "add", ip+"/15", "dev", "lab0"))

@@ -70,7 +70,6 @@ func howLong(t *testing.T) time.Duration {
 // A truth goes through four phases again and again: false, changing, true, changing.
 type truth struct{ phase atomic.Int64 }
 
-// next begins the next phase.
 func (t *truth) next() { t.phase.Add(1) }
 
 // since returns whether it may have been false, and true, at some moment since a phase.
@@ -103,7 +102,6 @@ func (s *soak) trouble(ctx context.Context, m *lab.PuppetServer, every time.Dura
 	return nil
 }
 
-// restart kills the master and starts it again.
 func (s *soak) restart(ctx context.Context, m *lab.PuppetServer) error {
 	health := func(want int) error {
 		return s.waitFor(ctx, "/?drain=200&maint=200", func(code int, _ string) bool { return code == want })
