@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -41,19 +40,16 @@ func startChromium(t *testing.T) *chromium {
 		"--user-data-dir="+filepath.Join(dir, "profile"), "about:blank")
 	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_CACHE_HOME="+dir,
 		"DBUS_SESSION_BUS_ADDRESS=disabled:")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	theirIn, commands, err := os.Pipe()
 	lab.Must(t, err)
 	pipe, theirOut, err := os.Pipe()
 	lab.Must(t, err)
 	cmd.ExtraFiles = []*os.File{theirIn, theirOut} // 3 and 4, as --remote-debugging-pipe requires
-	lab.Must(t, cmd.Start())
+	lab.StartProgram(t, cmd)
 	theirIn.Close()
 	theirOut.Close()
 	c := &chromium{t: t, commands: commands, pipe: pipe, answers: bufio.NewReader(pipe)}
 	t.Cleanup(func() {
-		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		cmd.Wait()
 		commands.Close()
 		pipe.Close()
 	})

@@ -144,12 +144,9 @@ func testFlush(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	answers := r.Record(50 * time.Millisecond)
 	began := time.Now()
 	files := s.CertFiles(agentName)
-	out, err := exec.Command(lab.Need(t, "curl", "curl"), "--noproxy", "*", "--insecure", "--silent", "--show-error",
+	lab.Output(t, exec.Command(lab.Need(t, "curl", "curl"), "--noproxy", "*", "--insecure", "--silent", "--show-error",
 		"--fail", "--cert", files.Certificate, "--key", files.Key, "--request", "DELETE",
-		"https://"+s.Address()+"/puppet-admin-api/v1/jruby-pool").CombinedOutput()
-	if err != nil {
-		t.Fatalf("curl: %v: %s", err, out)
-	}
+		"https://"+s.Address()+"/puppet-admin-api/v1/jruby-pool"))
 	r.WaitVerdict("busy: jruby-warming", time.Minute)
 	seen.add("the JRuby pool is flushed (`interval: 1s`)",
 		serves("busy: jruby-warming"), time.Since(began), curl(t, s))

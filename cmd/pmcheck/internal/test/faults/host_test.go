@@ -132,17 +132,12 @@ func (s *faultSite) crowd(size int) (leave func()) {
 	s.t.Cleanup(leave)
 	dialer := net.Dialer{Timeout: 5 * time.Second, LocalAddr: &net.TCPAddr{IP: net.ParseIP(clientAddress)}}
 	for range size {
-		err := s.Net.Inside(func() error {
-			conn, err := dialer.Dial("tcp", s.Host.Address+":9200")
-			if err == nil {
-				conns = append(conns, conn)
-			}
-			return err
-		})
+		conn, err := s.Net.Dial(s.t.Context(), dialer, "tcp", s.Host.Address+":9200")
 		if err != nil {
 			s.t.Fatalf("connection %d: %v", len(conns), err)
 		}
-		if _, err := io.WriteString(conns[len(conns)-1], "GET / HTTP/1.1\r\nX-Slow: "); err != nil {
+		conns = append(conns, conn)
+		if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nX-Slow: "); err != nil {
 			s.t.Logf("connection %d: %v", len(conns), err)
 		}
 	}

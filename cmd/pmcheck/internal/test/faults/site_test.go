@@ -50,9 +50,7 @@ func startSite(t *testing.T, table *table) *faultSite {
 	master := host.StartPuppetMaster(lab.PuppetMasterOptions{})
 	s := &faultSite{Site: lab.NewSite(t, lab.SiteOptions{Puppet: master}), t: t, table: table}
 	s.Configure("")
-	if out, err := s.Net.Command("ip", "address", "add", clientAddress+"/15", "dev", "lab0").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	lab.Output(t, s.Net.Command("ip", "address", "add", clientAddress+"/15", "dev", "lab0"))
 	deb := lab.DEB(t, "1.0.0") // while the master starts
 	master.WaitReady(5 * time.Minute)
 	host.MustRun("mount", "--make-rshared", "/")

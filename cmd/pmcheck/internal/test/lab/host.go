@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
@@ -125,9 +124,7 @@ func (h *Host) WriteFile(path, content string, mode fs.FileMode) {
 	h.net.tb.Helper()
 	cmd := h.Command("install", "-D", "-m", fmt.Sprintf("%o", mode.Perm()), "/dev/stdin", path)
 	cmd.Stdin = strings.NewReader(content)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		h.net.tb.Fatalf("%s: write %s: %v: %s", h.Name, path, err, out)
-	}
+	Output(h.net.tb, cmd)
 }
 
 // Copy copies a file of this machine, such as the result of Build, to the host.
@@ -144,11 +141,5 @@ func (h *Host) Journal(units ...string) string {
 	for _, unit := range units {
 		args = append(args, "--unit="+unit)
 	}
-	var out bytes.Buffer
-	cmd := h.Command("journalctl", args...)
-	cmd.Stdout = &out
-	if err := cmd.Run(); err != nil {
-		h.net.tb.Fatalf("%s: journalctl: %v", h.Name, err)
-	}
-	return out.String()
+	return h.MustRun("journalctl", args...)
 }

@@ -97,9 +97,13 @@ func (n *Network) Command(program string, args ...string) *exec.Cmd {
 // DialContext connects from inside the network to a numeric address. It can be used in an
 // http.Transport, and is safe for concurrent use.
 func (n *Network) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	var conn net.Conn
-	err := inNamespace(n.namespace("net"), func() (err error) {
-		conn, err = (&net.Dialer{Timeout: 2 * time.Second}).DialContext(ctx, network, address)
+	return n.Dial(ctx, net.Dialer{Timeout: 2 * time.Second}, network, address)
+}
+
+// Dial is DialContext with another dialer.
+func (n *Network) Dial(ctx context.Context, dialer net.Dialer, network, address string) (conn net.Conn, err error) {
+	err = n.Inside(func() (err error) {
+		conn, err = dialer.DialContext(ctx, network, address)
 		return err
 	})
 	return conn, err

@@ -2,12 +2,10 @@ package lab
 
 import (
 	"fmt"
-	"maps"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -37,24 +35,18 @@ func (s *PuppetServer) writeConfig() {
 // puppetConf returns the content of puppet.conf. Its keys are short, since the generation
 // of keys is the main reason why a first start is slower than later ones.
 func (s *PuppetServer) puppetConf() string {
-	settings := map[string]string{
-		"certname":   s.Certname(),
-		"server":     s.Certname(),
-		"ssldir":     s.path("ssl"),
-		"cadir":      s.path("ca"),
-		"vardir":     s.path("var"),
-		"codedir":    s.path("code"),
-		"logdir":     s.path("log"),
-		"rundir":     s.path("run"),
-		"keylength":  "2048",
-		"serverport": Port(s.tb, s.addr),
-	}
-	var b strings.Builder
-	b.WriteString("[main]\n")
-	for _, name := range slices.Sorted(maps.Keys(settings)) {
-		fmt.Fprintf(&b, "%s = %s\n", name, settings[name])
-	}
-	return b.String()
+	return fmt.Sprintf(`[main]
+certname = %[1]s
+server = %[1]s
+serverport = %[2]s
+keylength = 2048
+ssldir = %[3]s/ssl
+cadir = %[3]s/ca
+vardir = %[3]s/var
+codedir = %[3]s/code
+logdir = %[3]s/log
+rundir = %[3]s/run
+`, s.Certname(), Port(s.tb, s.addr), s.Dir)
 }
 
 func (s *PuppetServer) webserverConf() string {
@@ -72,17 +64,16 @@ func (s *PuppetServer) webserverConf() string {
 func (s *PuppetServer) jrubyConf() string {
 	return fmt.Sprintf(`jruby-puppet: {
     ruby-load-path: [/usr/lib/puppetserver/ruby/vendor_ruby]
-    gem-home: %q
+    gem-home: "%[1]s/var/jruby-gems"
     gem-path: [${jruby-puppet.gem-home}, "/usr/lib/puppetserver/vendored-jruby-gems"]
-    server-conf-dir: %q
-    server-code-dir: %q
-    server-var-dir: %q
-    server-run-dir: %q
-    server-log-dir: %q
-    max-active-instances: %d
+    server-conf-dir: "%[1]s/puppet"
+    server-code-dir: "%[1]s/code"
+    server-var-dir: "%[1]s/var"
+    server-run-dir: "%[1]s/run"
+    server-log-dir: "%[1]s/log"
+    max-active-instances: %[2]d
 }
-`, s.path("var/jruby-gems"), s.path("puppet"), s.path("code"), s.path("var"), s.path("run"), s.path("log"),
-		s.opts.MaxActiveInstances)
+`, s.Dir, s.opts.MaxActiveInstances)
 }
 
 // addAccessRules puts the caller's rules in front of the first packaged one.

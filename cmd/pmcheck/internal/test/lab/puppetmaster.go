@@ -82,7 +82,8 @@ func (h *Host) StartPuppetMaster(opts PuppetMasterOptions) *PuppetMaster {
 func (m *PuppetMaster) configureServer(opts PuppetMasterOptions) {
 	h := m.Host
 	h.net.tb.Helper()
-	h.WriteFile("/etc/default/puppetserver", javaDefaults(opts), 0o644)
+	args := PuppetServerOptions{HeapMB: opts.HeapMB}.javaArgs()
+	h.WriteFile("/etc/default/puppetserver", fmt.Sprintf("JAVA_ARGS=%q\nTK_ARGS=\n", strings.Join(args, " ")), 0o644)
 	h.WriteFile("/etc/puppet/puppetserver/conf.d/lab.conf", fmt.Sprintf(
 		"jruby-puppet.max-active-instances: %d\ncertificate-authority.allow-subject-alt-names: true\n",
 		max(opts.MaxActiveInstances, 1)), 0o644)
@@ -156,14 +157,10 @@ func (m *PuppetMaster) RotateCA() {
 	m.IssueCert(m.Host, m.Certname(), nil)
 }
 
-func withNames(names []string) func(*x509.Certificate) {
-	return func(c *x509.Certificate) { c.DNSNames = append(c.DNSNames, names...) }
-}
-
 // joinCA makes m a compile server, with a certificate from m.ca and without a CA service.
 func (m *PuppetMaster) joinCA(altNames []string) {
 	m.tb.Helper()
-	m.IssueCert(m.Host, m.Certname(), withNames(altNames))
+	m.IssueCert(m.Host, m.Certname(), func(c *x509.Certificate) { c.DNSNames = append(c.DNSNames, altNames...) })
 	m.Host.WriteFile("/etc/puppet/puppetserver/services.d/ca.cfg", NoCAServices, 0o644)
 	m.Host.WriteFile("/etc/puppet/puppetserver/conf.d/lab-tls.conf", fmt.Sprintf(`webserver: {
     ssl-cert: %[1]s/certs/%[2]s.pem
@@ -189,11 +186,6 @@ keylength = 2048
 %s
 autosign = true
 `, m.Certname(), m.ca.Certname(), strings.Join(names, ","), server)
-}
-
-func javaDefaults(opts PuppetMasterOptions) string {
-	server := PuppetServerOptions{HeapMB: opts.HeapMB}
-	return fmt.Sprintf("JAVA_ARGS=%q\nTK_ARGS=\n", strings.Join(server.javaArgs(), " "))
 }
 
 func (m *PuppetMaster) caFile(name string) string {

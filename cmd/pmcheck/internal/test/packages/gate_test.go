@@ -193,13 +193,9 @@ func (s *hostSite) nft(script string) {
 	lab.Output(s.TB, cmd)
 }
 
-func (s *hostSite) dial(from, to string) (conn net.Conn, err error) {
+func (s *hostSite) dial(from, to string) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: time.Second, LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
-	err = s.Net.Inside(func() error {
-		conn, err = dialer.Dial("tcp", net.JoinHostPort(to, "8140"))
-		return err
-	})
-	return conn, err
+	return s.Net.Dial(s.TB.Context(), dialer, "tcp", net.JoinHostPort(to, "8140"))
 }
 
 func (s *hostSite) try(from, to string) error {

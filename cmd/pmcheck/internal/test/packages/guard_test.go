@@ -34,12 +34,7 @@ func TestGuardAfterACancelledStop(t *testing.T) {
 	t.Parallel()
 	s := bootFake(t, "cancel", "guard:\n  wait: 10m\n  return: 1s\n")
 	ask := func(url string) { // from outside of the host, all the time
-		cmd := s.Net.Command("curl", "-s", "--rate", "2/s", "--retry", "10", "--retry-connrefused", url)
-		lab.Must(t, cmd.Start())
-		t.Cleanup(func() {
-			cmd.Process.Kill()
-			cmd.Wait()
-		})
+		lab.StartProgram(t, s.Net.Command("curl", "-s", "--rate", "2/s", "--retry", "10", "--retry-connrefused", url))
 	}
 	ask("http://" + s.Host.Address + ":8140/?[1-3000]") // an agent that stays
 	ask("http://" + s.Host.Address + ":9200/#[1-3000]") // a balancer

@@ -71,12 +71,8 @@ func (a standIn) run(b endpoint) error {
 
 func (a standIn) client(b endpoint) *http.Client {
 	return &http.Client{Timeout: 2*connectTimeout + readTimeout, Transport: &http.Transport{
-		DialContext: func(context.Context, string, string) (conn net.Conn, err error) {
-			err = a.net.Inside(func() (err error) {
-				conn, err = net.DialTimeout("tcp", b.address(), connectTimeout)
-				return err
-			})
-			return conn, err
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return a.net.Dial(ctx, net.Dialer{Timeout: connectTimeout}, network, b.address())
 		},
 		TLSClientConfig:       a.tls,
 		TLSHandshakeTimeout:   connectTimeout,
