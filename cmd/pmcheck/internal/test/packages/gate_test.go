@@ -30,8 +30,9 @@ func TestGateUnit(t *testing.T) {
 		"ip address add "+excepted+"/15 dev lab0; ip address add "+far6+"/64 dev lab0 nodad"))
 	s.Host.MustRun("ip", "address", "add", own6+"/64", "dev", "eth0", "nodad")
 	s.Host.WriteFile("/etc/pmcheck/pmcheck.yaml", "gate: {except: ["+excepted+", 2001:db8:1::/48]}\n", 0o644)
+	s.Host.WriteFile("/usr/local/bin/keep-alive", keepAlive, 0o644)
 	s.Host.WriteFile("/etc/systemd/system/other.service",
-		"[Service]\nExecStart=/usr/bin/python3 -m http.server --bind :: --protocol HTTP/1.1 8140\n"+
+		"[Service]\nExecStart=/usr/bin/python3 /usr/local/bin/keep-alive\n"+
 			"[Install]\nWantedBy=multi-user.target\n", 0o644)
 	s.Host.MustRun("systemctl", "enable", "--now", "other.service")
 	s.install(older)

@@ -7,9 +7,12 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// keepAlive is a server that keeps connections, as Puppet Server does.
+// keepAlive is a server that keeps connections, as Puppet Server does, over IPv4 and IPv6. The kernel completes those
+// that it is too busy to accept.
 const keepAlive = `from http.server import *
 SimpleHTTPRequestHandler.protocol_version = 'HTTP/1.1'
+ThreadingHTTPServer.address_family = 10 # AF_INET6
+ThreadingHTTPServer.request_queue_size = 1000
 ThreadingHTTPServer(('', 8140), SimpleHTTPRequestHandler).serve_forever()
 `
 
