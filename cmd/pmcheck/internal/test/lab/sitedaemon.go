@@ -25,6 +25,7 @@ func (s *Site) Command(args ...string) *exec.Cmd {
 	cmd := exec.Command(Build(s.TB), append(args, "--config", s.ConfigFile())...)
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"),
+		"GOMAXPROCS=1", "GOGC=50", // as in pmcheck.service
 		"PMCHECK_HOLDS=" + filepath.Dir(s.Holds.Persistent),
 		"PMCHECK_SOCKET=" + s.Socket(), // beside the holds, unless they are another site's
 	}

@@ -15,6 +15,8 @@ type ServerStat struct {
 	Status          string // "UP", "DOWN", "NOLB", "MAINT", "DRAIN", "UP 1/3" on the way down, ...
 	CheckStatus     string // of the last check: "L7OK", "L7STS", "L4CON", "L7TOUT", ...
 	CheckCode       string // HTTP status of the last check, or empty
+	CheckMillis     int    // how long the last check took
+	Failures        int    // of checks while the server was UP, ever
 	SessionsTotal   int    // ever
 }
 
@@ -34,7 +36,10 @@ func parseStats(answer string) (stats []ServerStat, err error) {
 			}
 			return ""
 		}
-		sessions, _ := strconv.Atoi(text("stot")) // empty where HAProxy has nothing to count
+		number := func(column string) int {
+			n, _ := strconv.Atoi(text(column)) // empty where HAProxy has nothing to count
+			return n
+		}
 		if server := text("svname"); server != "" && server != "FRONTEND" && server != "BACKEND" {
 			stats = append(stats, ServerStat{
 				Backend:       text("pxname"),
@@ -42,7 +47,9 @@ func parseStats(answer string) (stats []ServerStat, err error) {
 				Status:        text("status"),
 				CheckStatus:   strings.TrimPrefix(text("check_status"), "* "), // "* L7OK" during a check
 				CheckCode:     text("check_code"),
-				SessionsTotal: sessions,
+				CheckMillis:   number("check_duration"),
+				Failures:      number("chkfail"),
+				SessionsTotal: number("stot"),
 			})
 		}
 	}
