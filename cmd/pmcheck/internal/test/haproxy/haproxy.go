@@ -13,7 +13,7 @@ import (
 // Settings are those of a backend's servers, as in HAProxy's configuration.
 type Settings struct {
 	Inter     time.Duration
-	DownInter time.Duration // 0: Inter
+	DownInter time.Duration // while a server is DOWN and not on its way up; 0: Inter
 	Fall      int
 	Rise      int
 	Slowstart time.Duration
@@ -84,16 +84,15 @@ func (b *Backend) Run(ctx context.Context, s *Server) {
 		time.Sleep(b.RoundTrip / 2)
 		code := s.Check(header)
 		time.Sleep(b.RoundTrip - b.RoundTrip/2)
-		b.Answered(s, code)
 		next = b.Inter
-		if b.State(s) == Down && b.DownInter > 0 {
+		if b.Answered(s, code) && b.DownInter > 0 {
 			next = b.DownInter
 		}
 	}
 }
 
-// Answered takes the result of a check into account.
-func (b *Backend) Answered(s *Server, code int) {
+// Answered takes the result of a check into account, and reports whether the server is DOWN and not on its way up.
+func (b *Backend) Answered(s *Server, code int) (down bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	before, best := s.state, b.Rise+b.Fall-1
@@ -115,6 +114,7 @@ func (b *Backend) Answered(s *Server, code int) {
 		s.since, s.ramps = time.Now(), s.state == Up
 		b.note()
 	}
+	return s.health == 0
 }
 
 // note takes into account which servers are used. The caller must hold the lock.
