@@ -94,7 +94,7 @@ func Load(o Options) (*Loaded, error) {
 func (o Options) read(path string) ([]byte, error) {
 	name := filepath.Join(o.Root, path)
 	if info, err := os.Stat(name); err == nil && info.Size() > 1<<20 {
-		return nil, fmt.Errorf("%s is larger than 1 MiB", path)
+		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("is larger than 1 MiB")}
 	}
 	return os.ReadFile(name)
 }

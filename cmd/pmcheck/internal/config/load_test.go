@@ -63,7 +63,7 @@ func TestUnreadableFileIsNamed(t *testing.T) {
 	absent, big := dir+"/absent.yaml", dir+"/big.yaml"
 	for file, want := range map[string]string{
 		absent: "read configuration: open " + absent + ": no such file or directory",
-		big:    "read configuration: " + big + " is larger than 1 MiB",
+		big:    "read configuration: read " + big + ": is larger than 1 MiB",
 		dir:    "read configuration: read " + dir + ": is a directory",
 	} {
 		_, err := config.Load(config.Options{File: file})

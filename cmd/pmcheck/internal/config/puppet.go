@@ -91,7 +91,7 @@ func (p *puppetHost) certname() error {
 		return cmp.Or[error](err, Fault{place{p.file, 0}, "probe.certname",
 			"no certname in it, and no certificate of this host yet (run puppet agent, or set probe.certname)"})
 	}
-	if !isCertname(name) {
+	if probe.Certname == "" && !isCertname(name) {
 		return Fault{at, "certname", show(name) + " is not a certname"}
 	}
 	if probe.Certname == "" {

@@ -1,6 +1,9 @@
 package config_test
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestFaultsOfPuppetConfAreReported(t *testing.T) {
 	for _, tt := range []struct {
@@ -24,6 +27,7 @@ func TestFaultsOfPuppetConfAreReported(t *testing.T) {
 			aioConf + ":1: certname: refers to $x, which is not known"},
 		{"doubling reference", map[string]string{aioConf: "certname = m1\nhostcrl = $a\na = $a$a\n"}, "",
 			aioConf + ":3: hostcrl: its references do not end"},
+		{"too large", map[string]string{aioConf: strings.Repeat("#\n", 1<<19+1)}, "", aioConf + ": is larger than 1 MiB"},
 		{"relative path", map[string]string{aioConf: "certname = m1\nhostcrl = ssl/crl.pem\n"}, "",
 			aioConf + ":2: hostcrl: ssl/crl.pem is not an absolute path"},
 		{"certname of another directory", map[string]string{aioConf: "certname = m1/../x\n"}, "",
