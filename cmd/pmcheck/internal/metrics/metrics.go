@@ -34,7 +34,7 @@ type Metrics struct {
 
 // collectEvery is the shortest time from one scrape to the next. One takes milliseconds, more with each client that
 // pretends to be a balancer, and balancers must not wait for whoever scrapes without a pause.
-const collectEvery = 25 * time.Millisecond
+const collectEvery = 5 * time.Millisecond
 
 // New returns metrics that read the status from a function at each scrape.
 func New(st func(now time.Time) status.Status) *Metrics {
@@ -55,7 +55,7 @@ func New(st func(now time.Time) status.Status) *Metrics {
 	m.registry = prometheus.NewRegistry()
 	m.registry.MustRegister(m, m.probes, m.answers, version.NewCollector("pmcheck"), collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m.Handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 5 * time.Second})
+	m.Handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 16, Timeout: 5 * time.Second})
 	return m
 }
 
