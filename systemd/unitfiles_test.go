@@ -46,6 +46,13 @@ func TestReloadSignalsTheDaemonBeforeItCanFail(t *testing.T) {
 	t.Error("no signal")
 }
 
+// The figures of proof.md are those of a daemon with these.
+func TestDaemonUsesOneCPU(t *testing.T) {
+	if got := strings.Join(options(t, "pmcheck.service")["Environment"], " "); got != "GOMAXPROCS=1 GOGC=50" {
+		t.Errorf("its environment is %q", got)
+	}
+}
+
 // A unit before Puppet Server's that waits for the daemon would have Puppet Server wait for it too.
 func TestNothingBeforeTheServerWaitsForTheDaemon(t *testing.T) {
 	names, err := filepath.Glob("*.service")

@@ -28,7 +28,7 @@ func TestPicturesShowTheProgram(t *testing.T) {
 	document, err := s.page.Render(s.status)
 	lab.Must(t, err)
 	document.Write(page, http.StatusOK)
-	nonce := regexp.MustCompile(`[A-Z2-7]{26}`) // another one for each request
+	nonce := regexp.MustCompile(`[A-Z2-7]{26}`) // another one each time
 	shown := fmt.Sprintf("%x\n", sha256.Sum256(append(nonce.ReplaceAll(page.Body.Bytes(), nil), status.Bytes()...)))
 	if os.Getenv("LAB_PICTURES") == "" {
 		if lab.ReadFile(t, dir+"shown.sha256") != shown {

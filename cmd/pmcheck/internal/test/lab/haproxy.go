@@ -179,6 +179,9 @@ func (h *HAProxy) WaitEach(within time.Duration, want func(ServerStat) bool) {
 	h.tb.Helper()
 	WaitFor(h.tb, within, 10*time.Millisecond, func() error {
 		stats, err := h.Stats()
+		if len(stats) == 0 {
+			err = errors.Join(err, errors.New("HAProxy names no server"))
+		}
 		for _, stat := range stats {
 			if !want(stat) {
 				err = errors.Join(err, fmt.Errorf("HAProxy's view is %+v", stat))

@@ -35,11 +35,10 @@ type soak struct {
 	answers map[int]int // by status code
 }
 
-// balancer sends requests at a fixed rate until ctx ends, or an answer is missing or wrong. Half of them make a
-// connection for each check, as HAProxy does; the other half keep theirs. Latency is measured from the time at which
-// a request was due, so a request that is sent late adds to it.
+// balancer sends requests at a fixed rate until ctx ends, or an answer is missing or wrong. Latency is measured from
+// the time at which a request was due, so a request that is sent late adds to it.
 func (s *soak) balancer(ctx context.Context, number int, first time.Time) error {
-	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: number%2 == 0}}
+	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	defer client.CloseIdleConnections()
 	url, drained := "http://"+s.site.Listen+"/", http.StatusServiceUnavailable
 	if number%3 == 0 {
