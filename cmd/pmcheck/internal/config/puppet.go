@@ -91,10 +91,10 @@ func (p *puppetHost) certname() error {
 		return cmp.Or[error](err, Fault{place{p.file, 0}, "probe.certname",
 			"no certname in it, and no certificate of this host yet (run puppet agent, or set probe.certname)"})
 	}
-	if probe.Certname == "" && !isCertname(name) {
-		return Fault{at, "certname", show(name) + " is not a certname"}
-	}
 	if probe.Certname == "" {
+		if !isCertname(name) {
+			return Fault{at, "certname", show(name) + " is not a certname"}
+		}
 		probe.Certname, p.places["probe.certname"] = name, at
 	}
 	p.set["certname"] = written{text: name, line: line}
@@ -125,11 +125,14 @@ func (p *puppetHost) path(key string, value *string, setting string) error {
 	if err == nil && !filepath.IsAbs(path) {
 		err = Fault{place{p.file, line}, setting, show(path) + " is not an absolute path"}
 	}
+	if err != nil {
+		return err
+	}
 	*value, p.places[key] = filepath.Clean(path), place{p.layout.name, 0}
 	if line > 0 {
 		p.places[key] = place{p.file, line}
 	}
-	return err
+	return nil
 }
 
 // directories sets those that the checks look at to those of this packaging of Puppet, unless they are

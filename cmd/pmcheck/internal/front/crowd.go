@@ -114,7 +114,7 @@ type conn struct {
 const suppliedHost = "Host: pmcheck\r\n"
 
 // Read completes a request that arrives in one piece, as a health check does. A request
-// that arrives in pieces, or behind another one, is not changed.
+// that arrives in pieces is not changed.
 func (c *conn) Read(b []byte) (int, error) {
 	if len(b) <= len(suppliedHost) { // net/http waits for the end of the client with a read of one byte
 		return c.Conn.Read(b)

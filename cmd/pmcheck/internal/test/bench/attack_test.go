@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,7 +35,7 @@ func BenchmarkAttack(b *testing.B) {
 	h.WaitEach(30*time.Second, lab.ServerStat.Healthy)
 	pin(b, "0", demo.Process.Pid)
 	pin(b, "1", os.Getpid())
-	b.Cleanup(func() { pin(b, "0,1", os.Getpid()) })
+	b.Cleanup(func() { pin(b, fmt.Sprintf("0-%d", runtime.NumCPU()-1), os.Getpid()) })
 
 	for _, kind := range []string{"/status", "/metrics", "/"} {
 		const lasts = 30 * time.Second
