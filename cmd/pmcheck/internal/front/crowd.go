@@ -20,6 +20,7 @@ type crowd struct {
 	allowed func(client netip.Addr) bool // nil means every client
 	refused func(client netip.Addr, limit bool)
 	max     int
+	served  sync.WaitGroup // waits for the end of every connection
 
 	mu    sync.Mutex
 	open  []*conn // oldest first
@@ -73,6 +74,7 @@ func (l *crowd) admit(c *conn) (evicted *conn) {
 	}
 	c.siblings = l.count[c.party]
 	*c.siblings++
+	l.served.Add(1)
 	l.open = append(l.open, c)
 	if len(l.open) > l.max {
 		evicted = slices.MaxFunc(l.open, func(a, b *conn) int { return cmp.Compare(*a.siblings, *b.siblings) })
@@ -92,6 +94,7 @@ func (l *crowd) remove(c *conn) {
 	if at < 0 {
 		return
 	}
+	l.served.Done()
 	l.open = slices.Delete(l.open, at, at+1)
 	if *c.siblings--; *c.siblings == 0 {
 		delete(l.count, c.party)

@@ -56,7 +56,9 @@ func (s *Server) ServeHTTP(ctx context.Context, group *errgroup.Group, l net.Lis
 	// requests at once would keep the one CPU from the others for as long as it takes to answer all of them.
 	server.SetKeepAlivesEnabled(false)
 	clients := &crowd{Listener: l, allowed: s.Allowed, refused: s.Refused, max: s.Places, count: map[party]*int{}}
+	served := make(chan struct{})
 	group.Go(func() error {
+		defer close(served)
 		if s.Wait != nil {
 			s.Wait(ctx)
 		}
@@ -67,11 +69,11 @@ func (s *Server) ServeHTTP(ctx context.Context, group *errgroup.Group, l net.Lis
 	})
 	group.Go(func() error {
 		<-ctx.Done()
-		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
-		defer cancel()
-		if server.Shutdown(limited) != nil {
-			server.Close()
-		}
+		// Server.Shutdown drops a connection whose request it has not read yet.
+		clients.Listener.Close()
+		<-served
+		time.AfterFunc(shutdownTime, func() { server.Close() })
+		clients.served.Wait()
 		return nil
 	})
 }

@@ -89,3 +89,24 @@ func TestConnectionsAreTimedOut(t *testing.T) {
 		})
 	}
 }
+
+// Who is connected when the daemon ends is answered, whether its request has arrived or is about to.
+func TestShutdownAnswersConnections(t *testing.T) {
+	for _, sent := range []int{0, len(begun), len(begun + rest)} {
+		synctest.Test(t, func(t *testing.T) {
+			l := pipes{conns: make(chan net.Conn)}
+			l.closed, l.close = context.WithCancel(t.Context())
+			stop := serve(t, l, "served", nil)
+			client, accepted := net.Pipe()
+			l.conns <- accepted
+			request := begun + rest
+			io.WriteString(client, request[:sent])
+			var ending sync.WaitGroup
+			ending.Go(stop)
+			synctest.Wait()
+			io.WriteString(client, request[sent:])
+			wantServed(t, client)
+			ending.Wait()
+		})
+	}
+}
