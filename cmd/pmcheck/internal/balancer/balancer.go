@@ -8,12 +8,9 @@ package balancer
 import (
 	"net/http"
 	"net/netip"
-	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -44,6 +41,7 @@ type Balancer struct {
 	Node    string     `json:"node,omitempty"` // HAProxy's own name
 	Name    string     `json:"name,omitempty"` // HAProxy's name for the master, backend/server
 	Service string     `json:"service"`
+	Asks    string     `json:"asks"`   // the path, and the codes that it chose
 	Seen    time.Time  `json:"seen"`   // the last check
 	Checks  int64      `json:"checks"` // since the first, or since it came back
 	// Codes are the status codes that it chose. One below 400
@@ -145,6 +143,7 @@ func (b *Balancer) observe(before, v *View, now time.Time) {
 type Check struct {
 	Source  netip.Addr
 	Service string
+	URI     string // what it asked for
 	Codes   answer.Codes
 	View    string // the header StateHeader; empty if there was none
 	Listed  bool   // the setting balancers contains the client's network
@@ -165,23 +164,6 @@ func (b *Balancer) Hides(mode drain.Mode) bool {
 		return codes.Drain < http.StatusBadRequest
 	}
 	return codes.Maint < http.StatusBadRequest
-}
-
-// Asks returns what the balancer asks for: the path, with the codes that it chose in
-// place of the usual ones.
-func (b *Balancer) Asks() string {
-	chosen := url.Values{}
-	codes := map[string]int{"drain": b.Codes.Drain, "maint": b.Codes.Maint, "unhealthy": b.Codes.Unhealthy}
-	for key, code := range codes {
-		if code != 0 && code != http.StatusServiceUnavailable {
-			chosen.Set(key, strconv.Itoa(code))
-		}
-	}
-	asked := url.URL{Path: "/" + b.Service, RawQuery: chosen.Encode()}
-	if b.Service == monitor.Server {
-		asked.Path = "/"
-	}
-	return asked.String()
 }
 
 func (b *Balancer) gone(now time.Time) bool {

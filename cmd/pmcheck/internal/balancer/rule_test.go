@@ -41,7 +41,7 @@ func (h fakeHolds) Leaving(service string, _ time.Time) drain.Leaving {
 
 func (tt ruleTest) answers(t *testing.T) (codes []string) {
 	t.Helper()
-	tracker, now, holds := NewTracker(), time.Now(), fakeHolds{drain.Ready, drain.Firm}
+	tracker, now, holds := new(Tracker), time.Now(), fakeHolds{drain.Ready, drain.Firm}
 	for step := range strings.SplitSeq(tt.checks, ";") {
 		now = now.Add(2 * time.Second)
 		fields := strings.Fields(step)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -19,11 +20,10 @@ const (
 	maxPerSource = 16
 )
 
-// Tracker remembers the balancers that ask. It is safe for concurrent use. The
-// zero value is not ready: use NewTracker.
+// Tracker remembers the balancers that ask. It is safe for concurrent use; its zero value is ready.
 type Tracker struct {
 	mu   sync.Mutex
-	list map[key]*Balancer
+	list []*Balancer // in the order of their first checks
 }
 
 // key tells balancers apart. Only a balancer with a view names itself. Those without one
@@ -41,9 +41,6 @@ func (b *Balancer) key() key {
 	}
 	return k
 }
-
-// NewTracker returns an empty tracker.
-func NewTracker() *Tracker { return &Tracker{list: map[key]*Balancer{}} }
 
 // Answer records a check and returns its answer, which decide makes: spare says that the balancer may
 // lose the master, or has no say in that.
@@ -112,6 +109,7 @@ func (t *Tracker) note(c Check, now time.Time) *Balancer {
 	}
 	before := b.View
 	b.Seen, b.View, b.Listed, b.Codes = now, view, c.Listed, c.Codes
+	b.Asks = text.Printable(c.URI, maxName)
 	if view != nil {
 		b.observe(before, view, now)
 	}
@@ -123,9 +121,8 @@ func (t *Tracker) note(c Check, now time.Time) *Balancer {
 // with maxPerSource entries that is not listed loses its oldest one, and a full list the oldest that has stopped
 // asking, or neither sends its view nor is listed.
 func (t *Tracker) admit(b Balancer, now time.Time) *Balancer {
-	k := b.key()
-	if known := t.list[k]; known != nil {
-		return known
+	if at := slices.IndexFunc(t.list, func(known *Balancer) bool { return known.key() == b.key() }); at >= 0 {
+		return t.list[at]
 	}
 	own := func(other *Balancer) bool { return network(other.Source) == network(b.Source) }
 	share := 0
@@ -143,7 +140,7 @@ func (t *Tracker) admit(b Balancer, now time.Time) *Balancer {
 	if len(t.list) >= maxBalancers {
 		return nil
 	}
-	t.list[k] = &b
+	t.list = append(t.list, &b)
 	return &b
 }
 
@@ -174,9 +171,7 @@ func (t *Tracker) forgetOldest(of func(*Balancer) bool) {
 			oldest = b
 		}
 	}
-	if oldest != nil {
-		delete(t.list, oldest.key())
-	}
+	t.list = slices.DeleteFunc(t.list, func(b *Balancer) bool { return b == oldest })
 }
 
 // All returns the balancers that ask, and those that no longer do, in a stable order. A slow one may ask again, and
@@ -192,11 +187,8 @@ func (t *Tracker) all() []Balancer {
 	for _, b := range t.list {
 		list = append(list, *b)
 	}
-	slices.SortFunc(list, func(x, y Balancer) int {
-		return cmp.Or(cmp.Compare(x.Node, y.Node), x.Source.Compare(y.Source),
-			cmp.Compare(x.Name, y.Name), cmp.Compare(x.Service, y.Service),
-			cmp.Compare(x.Codes.Drain, y.Codes.Drain), cmp.Compare(x.Codes.Maint, y.Codes.Maint),
-			cmp.Compare(x.Codes.Unhealthy, y.Codes.Unhealthy))
+	slices.SortStableFunc(list, func(x, y Balancer) int {
+		return cmp.Or(cmp.Compare(x.Label(), y.Label()), cmp.Compare(x.Name, y.Name))
 	})
 	return list
 }

@@ -111,7 +111,7 @@ func TestABalancerIsForgottenAfterItsPause(t *testing.T) {
 		{"HAProxy that is not refused", up, 200, 10, time.Second, goneAfter},
 		{"not HAProxy, and refused", "", 503, 10, time.Second, goneAfter},
 	} {
-		b, last := NewTracker(), time.Now()
+		b, last := new(Tracker), time.Now()
 		for n := range tt.checks {
 			if last = last.Add(tt.every); n > 1 && len(Current(b.All(), last.Add(-1))) != 1 {
 				t.Errorf("%s: forgotten between two checks", tt.name)
@@ -130,7 +130,7 @@ func TestBalancerThatWasAwayCountsAsBefore(t *testing.T) {
 		view   string
 		checks int
 	}{{"", 1}, {"", 10}, {"UP; name=p/m1; node=lb1; weight=1/2", 10}} {
-		b, now := NewTracker(), time.Now()
+		b, now := new(Tracker), time.Now()
 		ask := func(times int) (got Balancer) {
 			for range times {
 				now = now.Add(2 * time.Second)
@@ -149,7 +149,7 @@ func TestBalancerThatWasAwayCountsAsBefore(t *testing.T) {
 
 func TestRestoreKeepsNewerEntries(t *testing.T) {
 	now := time.Now()
-	before, b, early := NewTracker(), NewTracker(), NewTracker()
+	before, b, early := new(Tracker), new(Tracker), new(Tracker)
 	record(before, lb, Check{}, 200, now)
 	record(before, lb.Next(), Check{}, 200, now)
 	left := before.All()
@@ -168,14 +168,14 @@ func TestRestoreKeepsNewerEntries(t *testing.T) {
 
 // A host may have two backends, one of which asks with ?drain=404, or a monitoring check that asks with ?drain=200.
 func TestOtherCodesFromOneAddressAreAnotherBalancer(t *testing.T) {
-	b, now := NewTracker(), time.Now()
+	b, now := new(Tracker), time.Now()
 	for range 3 {
 		for _, code := range []int{503, 404} {
 			record(b, lb, Check{Codes: answer.Codes{Drain: code, Maint: 503}}, code, now)
 		}
 		now = now.Add(2 * time.Second)
 	}
-	restored := NewTracker()
+	restored := new(Tracker)
 	restored.Restore(b.All(), now)
 	list := Current(restored.All(), now)
 	for i, code := range []int{404, 503} {
@@ -213,7 +213,7 @@ func TestServerThatLeftRecentlyIsMissing(t *testing.T) {
 			"UP 100/300, DOWN 100/200, DOWN 100/100, +14m, UP 100/200", 0},
 		{"seen while this one was out", "NOLB 100/200, UP 100/200", 1},
 	} {
-		b, now := NewTracker(), time.Now()
+		b, now := new(Tracker), time.Now()
 		for view := range strings.SplitSeq(tt.views, ", ") {
 			if d, err := time.ParseDuration(view); err == nil {
 				now = now.Add(d)
@@ -231,7 +231,7 @@ func TestServerThatLeftRecentlyIsMissing(t *testing.T) {
 // TestACrowdEvictsNoBalancer: clients neither evict a balancer that sends its view or is listed, nor keep one out,
 // and one network has a bounded share, unless it is listed: several HAProxies may be in one of IPv6.
 func TestACrowdEvictsNoBalancer(t *testing.T) {
-	now, b := time.Now(), NewTracker()
+	now, b := time.Now(), new(Tracker)
 	ask := func(from string, n int, c Check) {
 		if c.View != "" {
 			c.View = fmt.Sprintf("UP; name=b%d/m1; node=%s; weight=1/1", n, c.View)
@@ -296,13 +296,13 @@ func TestABalancerThatNoLongerAsksHasAsked(t *testing.T) {
 		{"a client that asked four times", Check{}, lb, 4, false},
 		{"a client on this host", Check{}, netip.IPv6Loopback(), 9, false},
 	} {
-		tracker, last := NewTracker(), time.Now()
+		tracker, last := new(Tracker), time.Now()
 		for range tt.checks {
 			last = last.Add(2 * time.Second)
 			record(tracker, tt.source, tt.check, 200, last)
 		}
 		later := last.Add(2 * time.Hour)
-		restored := NewTracker()
+		restored := new(Tracker)
 		restored.Restore(tracker.All(), later)
 		for after, silent := range map[time.Duration]bool{
 			30 * time.Second: false, 2 * time.Minute: tt.asked, 23 * time.Hour: tt.asked, 25 * time.Hour: false,

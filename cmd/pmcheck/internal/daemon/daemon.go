@@ -45,7 +45,7 @@ type Daemon struct {
 	settings  atomic.Pointer[config.Config]
 	config    atomic.Pointer[status.ConfigStatus]
 	monitor   *monitor.Monitor
-	balancers *balancer.Tracker
+	balancers balancer.Tracker
 	refused   status.Refusals
 	metrics   *metrics.Metrics
 	page      *page.Page
@@ -57,11 +57,10 @@ type Daemon struct {
 // New returns a daemon for a configuration that was read from file.
 func New(c config.Config, file string, log *slog.Logger) *Daemon {
 	d := &Daemon{
-		Log:       log,
-		started:   time.Now(),
-		listen:    c.Listen,
-		balancers: balancer.NewTracker(),
-		page:      page.New(),
+		Log:     log,
+		started: time.Now(),
+		listen:  c.Listen,
+		page:    page.New(),
 	}
 	d.metrics = metrics.New(d.status)
 	d.apply(c, file)

@@ -76,6 +76,7 @@ func (h *handler) check(w http.ResponseWriter, r *http.Request, name string) {
 		a, delay = h.balancers.Answer(balancer.Check{
 			Source:  remote(r),
 			Service: name,
+			URI:     r.RequestURI,
 			Codes:   codes.Filled(),
 			View:    view(r),
 			Listed:  len(h.settings.Load().Balancers) > 0, // then only listed sources are believed

@@ -82,7 +82,7 @@ func (s shape) run(t *testing.T, f func(ctx context.Context, p *pool)) {
 				verdict: check.Verdict{Health: check.Healthy, Since: time.Now()},
 				started: time.Now(),
 			}
-			m.tracker = balancer.NewTracker()
+			m.tracker = new(balancer.Tracker)
 			m.holds = m.store.Read()
 			p.members = append(p.members, m)
 		}
@@ -278,7 +278,7 @@ func (m *member) withoutDaemon(after, out time.Duration) {
 	m.noDaemon = true
 	m.mu.Unlock()
 	time.Sleep(out)
-	next := balancer.NewTracker()
+	next := new(balancer.Tracker)
 	next.Restore(m.tracker.All(), time.Now())
 	m.mu.Lock()
 	defer m.mu.Unlock()

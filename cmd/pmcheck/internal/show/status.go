@@ -104,7 +104,7 @@ func balancerText(b status.Balancer, now time.Time) string {
 		every = " every " + text.Age(status.Seconds(b.Interval))
 	}
 	return fmt.Sprintf("%s: %s; told %d %s ago; asks %s%s",
-		b.Label(), view, b.Answer.Code, text.Age(now.Sub(b.Seen)), b.Asks(), every)
+		b.Label(), view, b.Answer.Code, text.Age(now.Sub(b.Seen)), b.Asks, every)
 }
 
 func probe(w io.Writer, st status.Status) {

@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
@@ -49,13 +48,13 @@ func TestStatusWrapsAtWords(t *testing.T) {
 			{
 				Node:     "lb1.example.com",
 				Service:  "server",
-				Codes:    answer.Codes{Drain: 404},
+				Asks:     "/?drain=404",
 				Answer:   status.Answer{Code: 503},
 				Seen:     now.Add(-time.Second),
 				Interval: 2,
 				View:     &status.View{State: "UP", Step: 2, Steps: 3, Weight: 100, WeightTotal: 300, SessionsTotal: 7},
 			},
-			{Node: "curl", Service: "server", Checks: 1, Answer: status.Answer{Code: 503}, Seen: now},
+			{Node: "curl", Service: "server", Asks: "/", Checks: 1, Answer: status.Answer{Code: 503}, Seen: now},
 		},
 	}
 	want := `
