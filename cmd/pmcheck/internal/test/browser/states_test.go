@@ -115,6 +115,7 @@ func balancer(source, node string, now time.Time, view *lab.View) lab.Balancer {
 		Source:   netip.MustParseAddr(source),
 		Node:     node,
 		Service:  "server",
+		Asks:     "/?drain=404",
 		Seen:     now.Add(-700 * time.Millisecond),
 		Interval: 2,
 		Answer:   lab.Answer{Code: 200, Body: lab.ServingBody},
