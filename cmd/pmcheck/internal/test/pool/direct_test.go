@@ -96,12 +96,12 @@ func (p *pool) direct(agents []puppet, drain string) (failed, there int, text st
 	for _, a := range agents {
 		l.repeat(time.Second, func(r *run) { r.master, r.err = a.find() })
 	}
-	// after runs a command, waits for 25 runs that begin after it, and returns how many of them the master got.
+	// after runs a command, waits for 15 runs that begin after it, and returns how many of them the master got.
 	after := func(m *lab.PuppetMaster, line string) (got int) {
 		if err := p.sh(m, line); err != nil {
 			p.t.Error(err)
 		}
-		for _, r := range l.waitForRuns(p.t, 25, time.Now()) {
+		for _, r := range l.waitForRuns(p.t, 15, time.Now()) {
 			if r.master == m.Host.Name {
 				got++
 			}

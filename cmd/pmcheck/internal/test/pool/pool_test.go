@@ -38,9 +38,9 @@ func short() form {
 
 func long() form {
 	mixed := mix{quick: 10, slow: 3}
-	return form{jrubies: 8, agents: mix{quick: 10, slow: 4}, runs: 200, scenarios: []scenario{
+	return form{jrubies: 8, agents: mix{quick: 10, slow: 8}, runs: 100, scenarios: []scenario{
 		{"`systemctl restart puppetserver`, one after the other", mixed, restartEach, false},
-		{"`systemctl reload puppetserver`, one after the other", mix{slow: 4}, reloadEach, false},
+		{"`systemctl reload puppetserver`, one after the other", mix{slow: 8}, reloadEach, false},
 		{"`drain --wait`, reinstalled, `ready --wait`, one after the other", mixed, reinstallEach, false},
 		{"reboot of a host", mixed, rebootOne, false},
 		{"pmcheck upgraded and downgraded on both", mixed, upgradePmcheck, false},
