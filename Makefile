@@ -95,8 +95,8 @@ test-all: test deps-all ## and packages, module, other balancers, browser, Debia
 .PHONY: proof
 proof: export LAB_PROOF = $(CURDIR)/packaging/doc/proof.md
 proof: ## measure everything, and write packaging/doc/proof.md; two hours and a half
-	$(MAKE) e2e faults soak bench
 	$(GO) test -count 1 -v -timeout 1h -run '^TestStates$$' ./cmd/pmcheck/internal/test/e2e
+	$(MAKE) bench faults soak e2e
 
 .PHONY: e2e
 e2e: deps-all ## a pool of masters restarted, upgraded and rebooted under load, beside the xinetd check; herds of agents; two hours

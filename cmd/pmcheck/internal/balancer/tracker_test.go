@@ -178,7 +178,7 @@ func TestOtherCodesFromOneAddressAreAnotherBalancer(t *testing.T) {
 	restored := new(Tracker)
 	restored.Restore(b.All(), now)
 	list := Current(restored.All(), now)
-	for i, code := range []int{404, 503} {
+	for i, code := range []int{503, 404} {
 		if got := list[i]; got.Codes.Drain != code || got.Answer.Code != code || got.Answers != 3 || got.Interval != 2 {
 			t.Errorf("%+v", got)
 		}

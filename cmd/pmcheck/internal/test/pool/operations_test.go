@@ -34,7 +34,7 @@ func (p *pool) installAncestor() {
 	p.balance(`backend puppet
     balance leastconn
     option httpchk
-    default-server check port 9200 inter 2s fall 3 rise 2 slowstart 60s
+    default-server check port 9200 inter 2s fall 3 rise 2 slowstart 5s
 ` + p.servers())
 }
 

@@ -58,11 +58,7 @@ func TestPool(t *testing.T) {
 		size = long()
 	}
 	p := startPool(t, alike(2), size.jrubies, size.agents)
-	backend := p.installPmcheck()
-	if !lab.Long() {
-		backend = quickStart(backend)
-	}
-	p.balance(backend)
+	p.balance(quickStart(p.installPmcheck()))
 	var rows []row
 	replaced := false
 	for _, s := range size.scenarios {
