@@ -94,16 +94,16 @@ test-all: test deps-all ## and packages, module, other balancers, browser, Debia
 # The tables of packaging/doc/proof.md, each written by the command that measures it.
 .PHONY: proof
 proof: export LAB_PROOF = $(CURDIR)/packaging/doc/proof.md
-proof: ## measure everything, and write packaging/doc/proof.md; two hours and a half
+proof: ## measure everything, and write packaging/doc/proof.md; two hours
 	$(GO) test -count 1 -v -timeout 1h -run '^TestStates$$' ./cmd/pmcheck/internal/test/e2e
 	$(MAKE) bench faults soak e2e
 
 .PHONY: e2e
-e2e: deps-all ## a pool of masters restarted, upgraded and rebooted under load, beside the xinetd check; herds of agents; two hours
+e2e: deps-all ## a pool of masters restarted, upgraded and rebooted under load, beside the xinetd check; herds of agents; an hour and a quarter
 	PMCHECK_LONG=1 $(GO) test -count 1 -v -timeout 5h ./cmd/pmcheck/internal/test/pool
 
 .PHONY: faults
-faults: deps ## everything that can go wrong, done to a real master; ten minutes
+faults: deps ## everything that can go wrong, done to a real master; a quarter of an hour
 	PMCHECK_LONG=1 $(GO) test -count 1 -v -timeout 1h ./cmd/pmcheck/internal/test/faults
 
 # The first run makes roots of other Debian releases, minutes each.
