@@ -69,16 +69,16 @@ func certificateFaults() []fault {
 	return faults
 }
 
-// keepSSL copies the files for restoreSSL. It copies them by name, not the whole directory,
-// since Puppet Server may have a temporary file there at that moment.
+// keepSSL copies the files for restoreSSL. Of the CRL it copies the CA's: whenever that has changed, as by the last
+// restoreSSL, Puppet Server replaces the host's by a copy of it, through a temporary file.
 func (s *faultSite) keepSSL() {
-	s.Host.MustRun("sh", "-ec", "rm -rf /root/ssl; mkdir /root/ssl; cp -a "+caCRL+" /root/ssl/ca_crl.pem; cd "+ssldir+
-		"; chown --reference=. /root/ssl; chmod --reference=. /root/ssl; cp -a crl.pem /root/ssl"+
+	s.Host.MustRun("sh", "-ec", "rm -rf /root/ssl; mkdir /root/ssl; cp -a "+caCRL+" /root/ssl/crl.pem; cd "+ssldir+
+		"; chown --reference=. /root/ssl; chmod --reference=. /root/ssl"+
 		"; cp -a --parents certs/*.pem private_keys/*.pem /root/ssl")
 }
 
 func (s *faultSite) restoreSSL() {
-	s.Host.MustRun("sh", "-ec", "cp -a /root/ssl/ca_crl.pem "+caCRL+"; rm /root/ssl/ca_crl.pem; cp -a /root/ssl/. "+ssldir)
+	s.Host.MustRun("sh", "-ec", "cp -a /root/ssl/crl.pem "+caCRL+"; cp -a /root/ssl/. "+ssldir)
 	s.configure("")
 }
 
