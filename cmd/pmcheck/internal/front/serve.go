@@ -56,25 +56,19 @@ func (s *Server) ServeHTTP(ctx context.Context, group *errgroup.Group, l net.Lis
 	// requests at once would keep the one CPU from the others for as long as it takes to answer all of them.
 	server.SetKeepAlivesEnabled(false)
 	clients := &crowd{Listener: l, allowed: s.Allowed, refused: s.Refused, max: s.Places, count: map[party]*int{}}
-	served := make(chan struct{})
+	// Server.Shutdown drops a connection whose request it has not read yet.
+	context.AfterFunc(ctx, func() { l.Close() })
 	group.Go(func() error {
-		defer close(served)
 		if s.Wait != nil {
 			s.Wait(ctx)
 		}
-		if err := server.Serve(clients); ctx.Err() == nil {
-			return fmt.Errorf("listener %s: %w", l.Addr(), err)
+		err := fmt.Errorf("listener %s: %w", l.Addr(), server.Serve(clients))
+		if ctx.Err() != nil { // it was closed
+			err = nil
 		}
-		return nil
-	})
-	group.Go(func() error {
-		<-ctx.Done()
-		// Server.Shutdown drops a connection whose request it has not read yet.
-		clients.Listener.Close()
-		<-served
 		time.AfterFunc(shutdownTime, func() { server.Close() })
 		clients.served.Wait()
-		return nil
+		return err
 	})
 }
 
