@@ -188,7 +188,7 @@ func (t *Tracker) all() []Balancer {
 		list = append(list, *b)
 	}
 	slices.SortStableFunc(list, func(x, y Balancer) int {
-		return cmp.Or(cmp.Compare(x.Label(), y.Label()), cmp.Compare(x.Name, y.Name))
+		return cmp.Or(cmp.Compare(x.Node, y.Node), x.Source.Compare(y.Source), cmp.Compare(x.Name, y.Name))
 	})
 	return list
 }
