@@ -101,6 +101,7 @@ const effectTime = 7 * time.Second
 
 // report prints the state of a service once the daemon reports what the files say, and the holds beside the own one.
 func (h *host) report(ctx context.Context, service string, own drain.Hold) error {
+// A daemon that answers and does not act on the files is an error.
 	service, now := cmp.Or(service, monitor.Server), time.Now()
 	holds := h.settings.Store().Read().At(now)
 	mode, _ := holds.Mode(service, now)
@@ -119,7 +120,7 @@ func (h *host) report(ctx context.Context, service string, own drain.Hold) error
 	case errors.Is(err, status.ErrNoService):
 		return err
 	case limited.Err() != nil:
-		h.print("not in effect: the daemon has not acted on it after %s; see pmcheck status", effectTime)
+		return fmt.Errorf("not in effect: the daemon has not acted on it after %s; see pmcheck status", effectTime)
 	case err != nil:
 		h.print("not in effect yet: %s; it applies when the daemon starts", err)
 	default:
