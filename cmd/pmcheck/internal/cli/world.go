@@ -53,8 +53,8 @@ func load(c *cli.Context) (*config.Loaded, error) {
 
 // loadAnyway reads the configuration for the commands that an operator and the guard need in an emergency.
 // Without Puppet it lacks what only puppet.conf says. If it is broken, loadAnyway complains and returns the
-// defaults, with what can be read of the socket, Puppet's port and the budget, which then cannot be asked: the
-// defaults have no certificate.
+// defaults, with what can be read of the socket, Puppet's port, the fleet and the budget, which then cannot be asked:
+// the defaults have no certificate.
 func loadAnyway(c *cli.Context) config.Config {
 	loaded, broken := config.Load(options(c))
 	if broken == nil {
@@ -63,7 +63,8 @@ func loadAnyway(c *cli.Context) config.Config {
 	(&exitError{exitUsage, broken, "mend it; until then this command uses the defaults"}).complain(c.App.ErrWriter)
 	settings, readable := config.Default(), loaded.Config
 	settings.Socket, settings.HoldsIn = readable.Socket, readable.HoldsIn
-	settings.Probe.Address, settings.Budget.Database = readable.Probe.Address, readable.Budget.Database
+	settings.Probe.Address, settings.Fleet = readable.Probe.Address, readable.Fleet
+	settings.Budget.Database = readable.Budget.Database
 	return settings
 }
 
