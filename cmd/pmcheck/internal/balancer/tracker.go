@@ -96,7 +96,7 @@ func (t *Tracker) note(c Check, now time.Time) *Balancer {
 	if b == nil {
 		return nil
 	}
-	gap := now.Sub(b.Seen)
+	gap := max(0, now.Sub(b.Seen))    // a daemon before may have had a clock that was ahead
 	seldom := c.Listed || view != nil // may ask so rarely that it seems gone after its first check
 	if b.Checks > 1 && b.gone(now) || !seldom && gap > slowest {
 		b.Checks, b.Interval = 0, 0 // that gap says nothing of how often it asks

@@ -164,6 +164,10 @@ func TestRestoreKeepsNewerEntries(t *testing.T) {
 	if n := len(Current(early.All(), now.Add(-time.Hour+unknownGoneAfter+1))); n != 0 {
 		t.Errorf("%d balancers stay because the clock was set back", n)
 	}
+	record(early, lb, Check{}, 200, now.Add(-2*time.Hour)) // and set back once more
+	if interval := early.All()[0].Interval; interval < 0 {
+		t.Errorf("a balancer asks every %v s", interval)
+	}
 }
 
 // A host may have two backends, one of which asks with ?drain=404, or a monitoring check that asks with ?drain=200.
