@@ -233,4 +233,4 @@ func truth(b bool) float64 {
 	return 0
 }
 
-func seconds(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }
+func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1e3 }
