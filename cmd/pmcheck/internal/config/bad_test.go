@@ -55,6 +55,8 @@ func TestBadConfigsAreRefused(t *testing.T) {
 				"F:2: budget.pool: \"a b\" is not the name of a pool (letters, digits, dot, underscore and hyphen)"},
 		{"more than all masters", "max_out: 101%\n",
 			"F:1: max_out: 101% is not a number of masters (1 to 1000, or a percentage such as 5%)"},
+		{"a number that the database refuses", "max_out: 05%\n",
+			"F:1: max_out: 05% is not a number of masters (1 to 1000, or a percentage such as 5%)"},
 		{"services", "services: [ca, ca, live, A]\n",
 			"F:1: services: ca is listed twice\n" +
 				"F:1: services: live is a reserved path\n" +

@@ -220,5 +220,5 @@ func (m MaxOut) Of(masters int) int {
 func (m MaxOut) valid() bool {
 	number, percent := strings.CutSuffix(string(m), "%")
 	n, err := strconv.ParseUint(number, 10, 16)
-	return err == nil && n >= 1 && (n <= 100 || n <= 1000 && !percent)
+	return err == nil && number[0] != '0' && (n <= 100 || n <= 1000 && !percent)
 }
