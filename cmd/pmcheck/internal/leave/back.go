@@ -22,7 +22,7 @@ var ErrNotBack = errors.New("not in service")
 // Back lifts the holds of some holders, once a probe has shown that the master serves or limit is over. A hold that is
 // set again meanwhile stays: the service stops or reloads once more. The error is that of the last lift, or of ctx.
 func Back(ctx context.Context, w World, limit time.Duration, holders ...string) error {
-	held := slices.DeleteFunc(w.Holds.Read().Holds(), func(h drain.Hold) bool {
+	held := slices.DeleteFunc(w.Holds.Read().At(time.Now()).Holds(), func(h drain.Hold) bool {
 		return !slices.Contains(holders, h.Holder)
 	})
 	if len(held) == 0 {
