@@ -54,7 +54,7 @@ func Defaults() Settings {
 	return Settings{
 		JRuby:  JRubySettings{WarmingMax: 5 * time.Minute, StuckAfter: 2 * time.Minute},
 		Unit:   UnitSettings{Names: []string{"puppetserver.service", "pe-puppetserver.service", "puppet-master.service"}},
-		Expiry: ExpirySettings{Warn: ExpiryWarn},
+		Expiry: ExpirySettings{Warn: 30 * 24 * time.Hour},
 		Disk:   DiskSettings{Paths: []string{}, WarnPercent: 10, EjectMiB: 64},
 	}
 }

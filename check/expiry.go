@@ -126,9 +126,6 @@ func (e Expiry) String() string {
 	return words[e.Of] + e.Name
 }
 
-// ExpiryWarn is the default time before an end at which a warning begins.
-const ExpiryWarn = 30 * 24 * time.Hour
-
 // Margin returns how long before the end a warning begins: warn, or a quarter of a short lifetime if
 // that is less. What lives for less than 120 days is renewed by a program, for example by the agent
 // of Puppet 8, 30 days before the end of 90, and would be warned of at each renewal.

@@ -119,9 +119,9 @@ func (s scrape) status(st status.Status) {
 		by := labels{"certificate", e.Of, "subject", e.Name, "serial", e.Serial}
 		s.send("pmcheck_certificate_expiry_timestamp_seconds", "When a certificate or CRL expires: own is pmcheck's, "+
 			"server is the master's, ca is in the CA bundle; the subject of a crl is its issuer.", seconds(e.Until), by)
-		s.send("pmcheck_certificate_expiry_margin_seconds", "How long before it expires it should be renewed: 30 days, "+
-			"or a quarter of a lifetime below 120 days.",
-			e.Margin(check.ExpiryWarn).Seconds(), by)
+		s.send("pmcheck_certificate_expiry_margin_seconds", "How long before it expires it should be renewed: "+
+			"expiry.warn, or a quarter of a lifetime below 120 days.",
+			e.Margin(status.Seconds(st.Probe.ExpiryWarn)).Seconds(), by)
 	}
 	for _, v := range st.Services {
 		s.service(v)

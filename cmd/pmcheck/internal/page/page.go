@@ -91,7 +91,7 @@ func (v *view) Expires(e check.Expiry) string {
 	switch left := e.Until.Sub(v.Time); {
 	case left <= 0:
 		return "bad"
-	case left < e.Margin(check.ExpiryWarn):
+	case left < e.Margin(status.Seconds(v.Probe.ExpiryWarn)):
 		return "warn"
 	}
 	return "ok"

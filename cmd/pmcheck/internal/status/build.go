@@ -29,6 +29,7 @@ func New(s *monitor.State, c *config.Config, now time.Time) Status {
 		}
 	}
 	status.Probe.Count, status.Probe.Connections = s.Services[0].Probes, s.Own
+	status.Probe.ExpiryWarn = c.Expiry.Warn.Seconds()
 	for i := range s.Services {
 		status.Services = append(status.Services, newServiceStatus(s, &s.Services[i], now))
 	}

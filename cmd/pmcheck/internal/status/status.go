@@ -106,8 +106,9 @@ type ProbeStatus struct {
 	HTTP    int          `json:"http_status,omitempty"`
 	Fault   string       `json:"fault,omitempty"`
 	Reason  check.Reason `json:"reason,omitempty"`
-	// Expiries are the certificates and CRLs in use.
-	Expiries []check.Expiry `json:"expiries,omitempty"`
+	// Expiries are the certificates and CRLs in use. ExpiryWarn is the setting expiry.warn, see check.Expiry.Margin.
+	Expiries   []check.Expiry `json:"expiries,omitempty"`
+	ExpiryWarn float64        `json:"expiry_warn_seconds"`
 	// Connections are the daemon's ends of its connections to the master.
 	Connections []netip.AddrPort `json:"own_connections"`
 }
