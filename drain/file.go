@@ -63,12 +63,16 @@ func parse(data []byte) (Hold, error) {
 	case f.Leaving.patience() < 0:
 		return Hold{}, fmt.Errorf("leaving %q is not turn or spare", f.Leaving)
 	}
-	return Hold{
+	h := Hold{
 		Mode:    f.Mode,
 		Leaving: f.Leaving,
 		Reason:  oneLine(f.Reason),
 		By:      oneLine(f.By),
 		Since:   f.Since.UTC(),
 		Until:   f.Until.UTC(),
-	}, nil
+	}
+	if _, err := json.Marshal(h); err != nil { // in UTC a time may have a year that JSON does not know
+		return Hold{}, err
+	}
+	return h, nil
 }
