@@ -56,11 +56,7 @@ type Hold struct {
 	// Leaving is not Firm while the holder's work has not begun.
 	Leaving Leaving `json:"leaving,omitempty"`
 	Reason  string  `json:"reason,omitempty"` // in words, on one line
-	// By is the user who set the hold, according to the file: a claim by its owner.
-	By string `json:"by,omitempty"`
-	// Owner is the user who owns the file, according to the kernel, or "uid N" when
-	// that user has no name. Empty when there is no file.
-	Owner string `json:"owner,omitempty"`
+	By      string  `json:"by,omitempty"`     // the user who set the hold, as the file says
 	// Since is when the holder set the hold, or when the file was last written
 	// if it does not say. Zero when there is no file.
 	Since time.Time `json:"since,omitzero"`
@@ -98,11 +94,8 @@ func (h Hold) String() string {
 	if h.Service != "" {
 		fmt.Fprintf(&b, " on %s", h.Service)
 	}
-	switch {
-	case h.By != "" && h.By != h.Owner:
-		fmt.Fprintf(&b, " (%s as %s)", h.By, h.Owner)
-	case h.Owner != "":
-		fmt.Fprintf(&b, " (%s)", h.Owner)
+	if h.By != "" {
+		fmt.Fprintf(&b, " (%s)", h.By)
 	}
 	if h.Reason != "" {
 		fmt.Fprintf(&b, ": %s", h.Reason)

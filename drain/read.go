@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -117,11 +116,8 @@ func readHold(path string, dirOwner uint32) (h Hold, there bool) {
 		h = Hold{Mode: Maint, Code: Unreadable, Error: oneLine(err.Error())}
 	}
 	h.Holder, h.Service, h.Path = holder, service, path
-	if info != nil {
-		h.Owner = userName(ownerOf(info))
-		if h.Since.IsZero() {
-			h.Since = info.ModTime().UTC().Truncate(time.Second)
-		}
+	if info != nil && h.Since.IsZero() {
+		h.Since = info.ModTime().UTC().Truncate(time.Second)
 	}
 	return h, true
 }
@@ -130,7 +126,7 @@ func readHold(path string, dirOwner uint32) (h Hold, there bool) {
 // have written the file.
 func trusted(file os.FileInfo, dirOwner uint32) error {
 	if owner := ownerOf(file); owner != 0 && owner != dirOwner {
-		return fmt.Errorf("owner %s is neither root nor the owner of the directory", userName(owner))
+		return fmt.Errorf("owner uid %d is neither root nor the owner of the directory", owner)
 	}
 	if file.Mode()&0o022 != 0 {
 		return errWritable
@@ -139,14 +135,6 @@ func trusted(file os.FileInfo, dirOwner uint32) error {
 }
 
 func ownerOf(info os.FileInfo) uint32 { return info.Sys().(*syscall.Stat_t).Uid }
-
-// userName asks no directory service, which could be slow.
-func userName(uid uint32) string {
-	if uid == 0 {
-		return "root"
-	}
-	return "uid " + strconv.FormatUint(uint64(uid), 10)
-}
 
 // readRegular reads a regular file of up to maxFile bytes. It neither follows a symbolic link nor
 // waits for the other end of a FIFO. The file's attributes are nil if it could not be opened.

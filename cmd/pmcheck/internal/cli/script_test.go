@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"os/user"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -123,11 +122,6 @@ func setup(env *testscript.Env) error {
 	}()
 	env.Values[notifyKey{}] = messages
 
-	me, err := user.Current()
-	if err != nil {
-		return err
-	}
-	env.Setenv("me", me.Username) // the owner of holds
 	env.Setenv("NOTIFY_SOCKET", socket)
 	env.Setenv("PMCHECK_CONFIG", filepath.Join(env.WorkDir, "pmcheck.yaml"))
 	env.Setenv("PMCHECK_HOLDS", env.WorkDir)
