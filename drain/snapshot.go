@@ -34,23 +34,22 @@ func (s Snapshot) Holds() []Hold { return slices.Clone(s.holds) }
 
 // At returns the snapshot with only the holds that are in effect at now.
 func (s Snapshot) At(now time.Time) Snapshot {
-	return Snapshot{taken: s.taken, holds: s.filter(func(h Hold) bool { return h.InEffect(now) })}
+	s.holds = slices.DeleteFunc(s.Holds(), func(h Hold) bool { return !h.InEffect(now) })
+	return s
 }
 
 // Mode returns the mode of service at now, and the holds that cause it: those in effect
 // that ask for exactly this mode. [Ready] needs no hold.
-func (s Snapshot) Mode(service string, now time.Time) (Mode, []Hold) {
+func (s Snapshot) Mode(service string, now time.Time) (mode Mode, by []Hold) {
 	if s.taken.IsZero() {
 		return Maint, nil
 	}
-	mode := Ready
-	by := s.filter(func(h Hold) bool {
-		if !h.InEffect(now) || !h.Covers(service) || h.Mode.rank() < mode.rank() {
-			return false
+	mode = Ready
+	for _, h := range s.At(now).holds { // the strictest come first
+		if h.Covers(service) && h.Mode.rank() >= mode.rank() {
+			mode, by = h.Mode, append(by, h)
 		}
-		mode = h.Mode // the strictest holds come first
-		return true
-	})
+	}
 	return mode, by
 }
 
@@ -58,20 +57,10 @@ func (s Snapshot) Mode(service string, now time.Time) (Mode, []Hold) {
 // decides, be it less strict than others: balancers must not take a master back that one of them
 // has taken out.
 func (s Snapshot) Leaving(service string, now time.Time) Leaving {
-	holds := s.filter(func(h Hold) bool { return h.InEffect(now) && h.Covers(service) })
+	holds := slices.DeleteFunc(s.At(now).holds, func(h Hold) bool { return !h.Covers(service) })
 	if len(holds) == 0 {
 		return Firm
 	}
 	least := slices.MinFunc(holds, func(a, b Hold) int { return cmp.Compare(a.Leaving.patience(), b.Leaving.patience()) })
 	return least.Leaving
-}
-
-func (s Snapshot) filter(keep func(Hold) bool) []Hold {
-	var kept []Hold
-	for _, h := range s.holds {
-		if keep(h) {
-			kept = append(kept, h)
-		}
-	}
-	return kept
 }
