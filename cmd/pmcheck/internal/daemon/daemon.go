@@ -104,7 +104,7 @@ func (d *Daemon) Address() net.Addr { return d.Ports[0].Addr() }
 func (d *Daemon) Serve(ctx context.Context) error {
 	d.recall(time.Now())
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return d.monitor.Run(ctx) })
+	group.Go(func() error { d.monitor.Run(ctx); return nil })
 	group.Go(func() error { return d.remember(ctx) })
 	group.Go(func() error { return d.keepSlot(ctx) })
 	ports := &front.Server{

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"path/filepath"
+	"sync"
 	"strings"
 	"testing"
 	"time"
@@ -53,9 +54,6 @@ func TestPageNeedsStatusAllow(t *testing.T) {
 	}
 }
 
-// Handler answers as on the unix socket, also once the loop has stopped.
-func (d *Daemon) Handler() http.Handler { return d.handler(true) }
-
 func TestTheWatchdogIsFedOnlyWhileTheLoopTurns(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "notify")
 	systemd, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
@@ -77,17 +75,15 @@ func TestTheWatchdogIsFedOnlyWhileTheLoopTurns(t *testing.T) {
 		t.Error("a ping before the loop runs")
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	stopped := make(chan error, 1)
-	go func() { stopped <- d.monitor.Run(ctx) }()
+	var loop sync.WaitGroup
+	loop.Go(func() { d.monitor.Run(ctx) })
 	for end := time.Now().Add(10 * time.Second); !pinged(); {
 		if time.Now().After(end) {
 			t.Fatal("no ping while the loop runs")
 		}
 	}
 	stop()
-	if err := <-stopped; err != nil {
-		t.Fatal(err)
-	}
+	loop.Wait()
 	pinged() // for turns before the stop
 	if pinged() {
 		t.Error("a ping after the loop has stopped")

@@ -11,14 +11,6 @@ import (
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
-// scheduled returns the scheduled checks of a configuration, by name. Each runs on a schedule of
-// its own, so that no check delays another.
-func scheduled(c config.Config, credentials *puppetclient.Credentials) map[string]*check.Scheduled {
-	list := c.Scheduled(c.Probe.Certname, credentials)
-	maps.DeleteFunc(list, func(name string, _ *check.Scheduled) bool { return c.Checks.Severity(name) == check.Off })
-	return list
-}
-
 func once(ctx context.Context, s *check.Scheduled) check.Finding {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
@@ -34,10 +26,14 @@ type findings struct {
 	latest    map[string]check.Finding
 }
 
-// configure sets the checks that run. It forgets the findings of those that no longer do.
-func (f *findings) configure(c config.Config, scheduled map[string]*check.Scheduled) {
+// configure sets the checks that run, each on a schedule of its own, so that no check delays another. It forgets the
+// findings of those that no longer do.
+func (f *findings) configure(c config.Config, credentials *puppetclient.Credentials) {
+	off := func(name string) bool { return c.Checks.Severity(name) == check.Off }
+	scheduled := c.Scheduled(c.Probe.Certname, credentials)
+	maps.DeleteFunc(scheduled, func(name string, _ *check.Scheduled) bool { return off(name) })
 	maps.DeleteFunc(f.latest, func(name string, _ check.Finding) bool {
-		return c.Checks.Severity(name) == check.Off || f.scheduled[name] != nil && scheduled[name] == nil
+		return off(name) || f.scheduled[name] != nil && scheduled[name] == nil
 	})
 	f.checks, f.scheduled, f.observers = c.Checks, scheduled, c.Observers()
 }

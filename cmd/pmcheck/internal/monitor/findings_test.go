@@ -14,11 +14,11 @@ import (
 // ten minutes, for a minute at most.
 func configured(names ...string) findings {
 	f := findings{latest: map[string]check.Finding{}}
-	scheduled := map[string]*check.Scheduled{}
+	f.configure(config.Default(), nil)
+	clear(f.scheduled)
 	for _, name := range names {
-		scheduled[name] = &check.Scheduled{Interval: 10 * time.Minute, Timeout: time.Minute}
+		f.scheduled[name] = &check.Scheduled{Interval: 10 * time.Minute, Timeout: time.Minute}
 	}
-	f.configure(config.Default(), scheduled)
 	return f
 }
 
@@ -58,7 +58,7 @@ func TestFindingsOfACheckThatNoLongerRunsAreForgotten(t *testing.T) {
 	f, now := configured(check.CheckPuppetDB, check.CheckDisk), time.Now()
 	f.take(check.Finding{Check: check.CheckPuppetDB, State: check.StateOK, Checked: now}, now)
 	f.take(check.Finding{Check: check.CheckDisk, State: check.StateOK, Checked: now}, now)
-	f.configure(config.Default(), configured(check.CheckDisk).scheduled)
+	f.configure(config.Default(), nil) // the disk alone
 	if list := f.list(now); len(list) != 1 || list[0].Check != check.CheckDisk {
 		t.Errorf("findings %+v, want that of the disk only", list)
 	}

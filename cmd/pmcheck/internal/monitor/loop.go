@@ -76,8 +76,7 @@ func (m *Monitor) configure(c config.Config) {
 		s.judge.MaxAge = c.Probe.MaxAge
 		s.judge.StuckAfter = c.JRuby.StuckAfter
 	}
-	m.scheduled = scheduled(c, m.credentials)
-	m.findings.configure(c, m.scheduled)
+	m.findings.configure(c, m.credentials)
 }
 
 func (m *Monitor) newSubject(name, service string) *subject {
@@ -95,7 +94,7 @@ func (m *Monitor) newSubject(name, service string) *subject {
 func (m *Monitor) start(ctx context.Context) {
 	m.probeAll(ctx)
 	ctx, m.stop = context.WithCancel(ctx)
-	for _, s := range m.scheduled {
+	for _, s := range m.findings.scheduled {
 		m.work.Go(func() {
 			for send(ctx, m.found, once(ctx, s)) {
 				select {
@@ -115,9 +114,7 @@ func (m *Monitor) start(ctx context.Context) {
 
 // loop runs until ctx ends, and returns when everything it started has ended.
 func (m *Monitor) loop(ctx context.Context) {
-	ctx, cancel := context.WithCancel(ctx)
 	defer m.work.Wait()
-	defer cancel()
 	m.start(ctx)
 	due := time.NewTimer(0)
 	defer due.Stop()

@@ -15,8 +15,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
@@ -52,7 +50,6 @@ type Monitor struct {
 	config      config.Config
 	credentials *puppetclient.Credentials // shared by all clients
 	services    []*subject
-	scheduled   map[string]*check.Scheduled
 	findings    findings
 	began       time.Time // the last probes that were due
 }
@@ -90,11 +87,10 @@ func (m *Monitor) Reload(c config.Config) { m.reloads <- c }
 // AcceptHolds accepts directories of holds that were replaced, as they are.
 func (m *Monitor) AcceptHolds() { m.holds.Accept() }
 
-// Run watches the master until ctx ends, and returns when everything it started
-// has ended.
-func (m *Monitor) Run(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { m.holds.Run(ctx); return nil })
-	group.Go(func() error { m.loop(ctx); return nil })
-	return group.Wait()
+// Run watches the master until ctx ends, and returns when everything it started has ended.
+func (m *Monitor) Run(ctx context.Context) {
+	var watch sync.WaitGroup
+	watch.Go(func() { m.holds.Run(ctx) })
+	m.loop(ctx)
+	watch.Wait()
 }

@@ -21,7 +21,7 @@ func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []
 	prober := newProber(c.Probe, credentials, "")
 	defer prober.Close()
 	found := findings{latest: map[string]check.Finding{}}
-	found.configure(c, scheduled(c, credentials))
+	found.configure(c, credentials)
 	var (
 		work sync.WaitGroup
 		mu   sync.Mutex // protects found
