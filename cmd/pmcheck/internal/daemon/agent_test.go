@@ -98,7 +98,7 @@ func TestStaleVerdictIsNotAnswered(t *testing.T) {
 	r.stop()
 	r.waitUntil(func() bool {
 		w := httptest.NewRecorder()
-		r.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		r.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 		return w.Code == 503 && w.Body.String() == "unknown: stale\n"
 	})
 }

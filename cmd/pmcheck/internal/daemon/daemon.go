@@ -1,8 +1,5 @@
 // Package daemon joins the other packages into one process: the monitor's state becomes
 // answers behind the front's listeners, and a Status for commands, metrics and the page.
-//
-// A request reads the current state and nothing else: no request can cause a probe, or
-// wait for one.
 package daemon
 
 import (
@@ -10,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"sync/atomic"
 	"time"
@@ -115,12 +113,12 @@ func (d *Daemon) Serve(ctx context.Context) error {
 		Wait:    d.waitForVerdict,
 	}
 	for _, port := range d.Ports {
-		ports.ServeHTTP(ctx, group, port, d.handler(false))
+		ports.ServeHTTP(ctx, group, port, d)
 	}
 	// The file's permissions decide which users may connect to the socket.
 	sockets := &front.Server{Log: d.Log, Places: ports.Places}
 	for _, socket := range d.Sockets {
-		sockets.ServeHTTP(ctx, group, socket, d.handler(true))
+		sockets.ServeHTTP(ctx, group, socket, http.HandlerFunc(d.serveStatus))
 	}
 	return group.Wait()
 }

@@ -4,12 +4,11 @@ import (
 	"context"
 	"log/slog"
 	"net"
-	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"path/filepath"
-	"sync"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,26 +27,25 @@ func TestPageNeedsStatusAllow(t *testing.T) {
 	t.Parallel()
 	d := quiet(t)
 	for _, tt := range []struct {
-		name, from    string
-		trusted, page bool
+		name, from string
+		page       bool
 	}{
-		{"loopback", "[::1]:1", false, true},
-		{"allowed", "192.0.2.7:1", false, true},
-		{"allowed, mapped", "[::ffff:192.0.2.7]:1", false, true},
-		{"not allowed", "198.51.100.7:1", false, false},
-		{"not an address", "@", false, false},
-		{"the socket", "@", true, true},
+		{"loopback", "[::1]:1", true},
+		{"allowed", "192.0.2.7:1", true},
+		{"allowed, mapped", "[::ffff:192.0.2.7]:1", true},
+		{"not allowed", "198.51.100.7:1", false},
+		{"not an address", "@", false},
 	} {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.RemoteAddr = tt.from
 		r.Header.Set("Accept", "text/html")
 		w := httptest.NewRecorder()
-		d.handler(tt.trusted).ServeHTTP(w, r)
+		d.ServeHTTP(w, r)
 		if page := strings.HasPrefix(w.Body.String(), "<!doctype html>"); w.Code != 503 || page != tt.page {
 			t.Errorf("%s: %d, page %v; want 503, page %v", tt.name, w.Code, page, tt.page)
 		}
 		r.URL.Path, w = "/status", httptest.NewRecorder()
-		d.handler(tt.trusted).ServeHTTP(w, r)
+		d.ServeHTTP(w, r)
 		if want := map[bool]int{true: 200, false: 403}[tt.page]; w.Code != want {
 			t.Errorf("%s: %d for the status, want %d", tt.name, w.Code, want)
 		}

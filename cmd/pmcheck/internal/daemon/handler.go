@@ -14,18 +14,9 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
-// handler answers everything on a TCP port, or on the unix socket. It does not use
-// http.ServeMux, which answers an unclean path with a redirect: HAProxy takes that for a
-// healthy server.
-type handler struct {
-	*Daemon
-	trusted bool // the unix socket
-}
-
-func (d *Daemon) handler(trusted bool) http.Handler { return &handler{d, trusted} }
-
-// ServeHTTP implements http.Handler.
-func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP answers everything on a TCP port. It does not use http.ServeMux, which answers an unclean path with a
+// redirect: HAProxy takes that for a healthy server.
+func (d *Daemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store") // not even one on the way answers for the master
 	if r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions {
 		w.Header().Set("Allow", "GET, HEAD, OPTIONS")
@@ -34,27 +25,31 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch path := r.URL.Path; path {
 	case "/":
-		h.check(w, r, monitor.Server)
+		d.check(w, r, monitor.Server)
 	case "/live":
-		h.live(w)
+		d.live(w)
 	case "/status":
-		h.serveStatus(w, r)
+		if !d.mayReadStatus(r) {
+			line(w, http.StatusForbidden, "not allowed: see status_allow")
+			return
+		}
+		d.serveStatus(w, r)
 	case "/metrics":
-		h.metrics.ServeHTTP(w, r)
+		d.metrics.ServeHTTP(w, r)
 	default:
-		h.check(w, r, strings.TrimPrefix(path, "/"))
+		d.check(w, r, strings.TrimPrefix(path, "/"))
 	}
 }
 
-func (h *handler) check(w http.ResponseWriter, r *http.Request, name string) {
-	s := h.monitor.State()
+func (d *Daemon) check(w http.ResponseWriter, r *http.Request, name string) {
+	s := d.monitor.State()
 	service, known := s.Service(name)
 	codes, problem := answer.ParseCodes(r.URL.RawQuery)
 	if !known {
 		problem = "unknown path" // not 404, which some balancers take for an orderly drain
 	}
 	if problem != "" {
-		h.answer(w, r, http.StatusBadRequest, problem)
+		d.answer(w, http.StatusBadRequest, problem)
 		return
 	}
 	now := time.Now()
@@ -62,8 +57,8 @@ func (h *handler) check(w http.ResponseWriter, r *http.Request, name string) {
 	decide := func(spare bool) answer.Answer {
 		return answer.Decide(mode, service.Verdict.At(now), codes, spare)
 	}
-	if wantsPage(r) && h.mayReadStatus(r) { // a browser is not counted as a balancer
-		document, err := h.pages.get(h.Daemon, h.page.Render)
+	if wantsPage(r) && d.mayReadStatus(r) { // a browser is not counted as a balancer
+		document, err := d.pages.get(d, d.page.Render)
 		if err != nil {
 			line(w, http.StatusInternalServerError, "cannot render the page: "+err.Error())
 			return
@@ -72,56 +67,42 @@ func (h *handler) check(w http.ResponseWriter, r *http.Request, name string) {
 		return
 	}
 	a, delay := decide(true), time.Duration(0)
-	if h.isBalancer(r) {
-		a, delay = h.balancers.Answer(balancer.Check{
+	if d.isBalancer(r) {
+		a, delay = d.balancers.Answer(balancer.Check{
 			Source:  remote(r),
 			Service: name,
 			URI:     r.RequestURI,
 			Codes:   codes.Filled(),
 			View:    view(r),
-			Listed:  len(h.settings.Load().Balancers) > 0, // then only listed sources are believed
-		}, balancer.NewRule(s.Holds, name, h.settings.Load().MaxOut, now), decide)
+			Listed:  len(d.settings.Load().Balancers) > 0, // then only listed sources are believed
+		}, balancer.NewRule(s.Holds, name, d.settings.Load().MaxOut, now), decide)
 	}
 	time.Sleep(delay)
 	w.Header().Set("Last-Modified", s.ServingSince(service, now).UTC().Format(http.TimeFormat))
-	h.answer(w, r, a.Code, a.Body)
+	d.answer(w, a.Code, a.Body)
 }
 
-func (h *handler) answer(w http.ResponseWriter, r *http.Request, code int, body string) {
+func (d *Daemon) answer(w http.ResponseWriter, code int, body string) {
 	line(w, code, body)
-	h.metrics.Answered(code, h.client(r))
+	d.metrics.Answered(code)
 }
 
-func (h *handler) client(r *http.Request) string {
-	switch {
-	case h.trusted:
-		return "socket"
-	case view(r) != "":
-		return "haproxy"
-	}
-	return "other"
+// isBalancer reports whether a client may be a balancer: not another master that asks on its way out.
+func (d *Daemon) isBalancer(r *http.Request) bool {
+	return d.believed(remote(r)) && r.Header.Get("User-Agent") != status.FleetAgent
 }
 
-// isBalancer reports whether a client may be a balancer: not one of the unix socket, and not another
-// master that asks on its way out.
-func (h *handler) isBalancer(r *http.Request) bool {
-	return !h.trusted && h.believed(remote(r)) && r.Header.Get("User-Agent") != status.FleetAgent
-}
-
-func (h *handler) live(w http.ResponseWriter) {
-	if !h.monitor.State().Live(time.Now()) {
+func (d *Daemon) live(w http.ResponseWriter) {
+	if !d.monitor.State().Live(time.Now()) {
 		line(w, http.StatusServiceUnavailable, "the probe loop has stopped")
 		return
 	}
 	line(w, http.StatusOK, "live")
 }
 
-func (h *handler) serveStatus(w http.ResponseWriter, r *http.Request) {
-	if !h.mayReadStatus(r) {
-		line(w, http.StatusForbidden, "not allowed: see status_allow")
-		return
-	}
-	data, err := h.json.get(h.Daemon, encode)
+// serveStatus answers with the status, whatever is asked. On the unix socket there is nothing else.
+func (d *Daemon) serveStatus(w http.ResponseWriter, _ *http.Request) {
+	data, err := d.json.get(d, encode)
 	if err != nil {
 		line(w, http.StatusInternalServerError, "cannot encode the status: "+err.Error())
 		return
@@ -140,12 +121,12 @@ func wantsPage(r *http.Request) bool {
 // view returns what HAProxy says of this master; empty if nothing.
 func view(r *http.Request) string { return r.Header.Get(balancer.StateHeader) }
 
-func (h *handler) mayReadStatus(r *http.Request) bool {
+func (d *Daemon) mayReadStatus(r *http.Request) bool {
 	addr := remote(r)
-	return h.trusted || addr.IsLoopback() || contains(h.settings.Load().StatusAllow, addr)
+	return addr.IsLoopback() || contains(d.settings.Load().StatusAllow, addr)
 }
 
-// remote returns the address of a client, which is not valid on the unix socket.
+// remote returns the address of a client.
 func remote(r *http.Request) netip.Addr {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

@@ -49,9 +49,8 @@ func New(st func(now time.Time) status.Status) *Metrics {
 	}, []string{"service"})
 	m.answers = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "pmcheck_answers_total",
-		Help: "Answers to checks by status code and kind of client: haproxy sends its view of the master, " +
-			"other does not, socket is local.",
-	}, []string{"code", "client"})
+		Help: "Answers to checks by status code.",
+	}, []string{"code"})
 	m.registry = prometheus.NewRegistry()
 	m.registry.MustRegister(m, m.probes, m.answers, version.NewCollector("pmcheck"), collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -64,10 +63,8 @@ func (m *Metrics) Probed(service string, took time.Duration) {
 	m.probes.WithLabelValues(service).Observe(took.Seconds())
 }
 
-// Answered counts an answer to a check. client is haproxy, other or socket.
-func (m *Metrics) Answered(code int, client string) {
-	m.answers.WithLabelValues(strconv.Itoa(code), client).Inc()
-}
+// Answered counts an answer to a check.
+func (m *Metrics) Answered(code int) { m.answers.WithLabelValues(strconv.Itoa(code)).Inc() }
 
 // Describe implements prometheus.Collector. It describes nothing, since a status decides which metrics there are.
 func (m *Metrics) Describe(chan<- *prometheus.Desc) {}
@@ -168,7 +165,7 @@ func (s scrape) service(v status.ServiceStatus) {
 	}
 	s.send("pmcheck_serving", "1 while balancers are told to use the service.", truth(v.Serves()), by)
 	for _, c := range v.Checks {
-		s.finding(c.Finding)
+		s.finding(c)
 	}
 }
 

@@ -40,11 +40,11 @@ func TestFullStatusHasTheMetricsOfTheManual(t *testing.T) {
 			Services: []status.ServiceStatus{{
 				Name:    "server",
 				Verdict: check.Verdict{Checked: now},
-				Checks: []status.CheckStatus{{Finding: check.Finding{
+				Checks: []check.Finding{{
 					Check: check.CheckJRuby,
 					Pool:  &check.Pool{Size: 1},
 					Code:  []check.Environment{{Name: "production"}},
-				}}},
+				}},
 			}},
 			Probe: status.ProbeStatus{
 				Expiries: []check.Expiry{{Of: "ca", Name: "Puppet CA", Serial: "1", Until: now}, {Of: "crl", Name: "Puppet CA"}},
@@ -63,7 +63,7 @@ func TestFullStatusHasTheMetricsOfTheManual(t *testing.T) {
 			},
 		}
 	})
-	m.Answered(200, "socket")
+	m.Answered(200)
 	m.Probed("server", time.Millisecond)
 	problems, err := testutil.GatherAndLint(m.registry)
 	if err != nil {
