@@ -29,11 +29,11 @@ func st(mode drain.Mode, change ...func(*status.Status)) status.Status {
 			Mode:      mode,
 			ModeSince: held(),
 			Answer:    status.Answer{Code: 503, Body: string(mode)},
-			Checks: []status.CheckStatus{{Finding: check.Finding{
+			Checks: []check.Finding{{
 				Check:   check.CheckJRuby,
 				Pool:    &check.Pool{Size: 2, Free: 2},
 				Checked: now().Add(-time.Second),
-			}}},
+			}},
 		}},
 		Probe: status.ProbeStatus{Connections: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:40000")}},
 	}
@@ -92,7 +92,7 @@ func running(d time.Duration) func(*status.Status) {
 }
 
 func jrubies(change func(*check.Finding)) func(*status.Status) {
-	return func(s *status.Status) { change(&s.Services[0].Checks[0].Finding) }
+	return func(s *status.Status) { change(&s.Services[0].Checks[0]) }
 }
 
 func borrowed(f *check.Finding) {

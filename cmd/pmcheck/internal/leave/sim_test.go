@@ -177,7 +177,7 @@ func (m *member) status() status.Status {
 			ServingSince: slices.MaxFunc([]time.Time{m.modeSince, m.verdict.Since}, time.Time.Compare),
 			Verdict:      m.verdict,
 			Answer:       answer.Decide(mode, m.verdict, answer.Codes{}, true),
-			Checks:       []status.CheckStatus{{Finding: jruby}},
+			Checks:       []check.Finding{jruby},
 		}},
 		Balancers:     balancer.Current(balancers, now),
 		BalancerAsked: balancer.Asked(balancers),

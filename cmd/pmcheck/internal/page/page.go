@@ -33,6 +33,7 @@ func New() *Page {
 	return &Page{parsed: sync.OnceValue(func() *template.Template {
 		return template.Must(template.New("page").Funcs(template.FuncMap{
 			"clock":   text.Clock,
+			"hint":    check.Hint,
 			"when":    text.When,
 			"since":   func(t, now time.Time) string { return text.Age(now.Sub(t)) },
 			"age":     func(seconds float64) string { return text.Age(status.Seconds(seconds)) },

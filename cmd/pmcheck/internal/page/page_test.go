@@ -120,14 +120,14 @@ func TestSectionsSayWhatIsTrue(t *testing.T) {
 			slot := budget.Slot{Master: "puppet2", Since: now.Add(-3 * time.Hour), By: "alice", Reason: "<kernel>"}
 			s.Budget = &status.BudgetStatus{Pool: "puppet", View: budget.View{Out: 1, Allowed: 1, Slots: []budget.Slot{slot}}}
 		}, "holds", "Budget of the pool puppet: 1 out, 1 allowed; the database does not answer " +
-			"puppet2 is out since 09:00 (alice: <kernel>)"},
+			"puppet2 is out since 2026-11-20 09:00 (alice: <kernel>)"},
 		{"a balancer that stopped", drain.Ready, check.Healthy, func(s *status.Status, _ *status.ServiceStatus) {
 			s.Silent = []status.Balancer{{Node: "lb1", Source: lb1, Seen: now.Add(-time.Hour)}}
 			s.Believed = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
 		}, "balancers", "lb1 has stopped asking , 1h ago 192.0.2.5 Believed: balancers of 192.0.2.0/24"},
 		{"a pool", drain.Ready, check.Healthy, func(_ *status.Status, v *status.ServiceStatus) {
 			pool := &check.Pool{Size: 4, Borrowed: make([]check.Loan, 1)}
-			v.Checks = []status.CheckStatus{{Finding: check.Finding{Pool: pool}}}
+			v.Checks = []check.Finding{{Pool: pool}}
 		}, "jrubies", "1 of 4 at work, 0 waiting 1 h ago 30 min now In the last hour at most 1 at work, 0 waiting."},
 		{"no pool", drain.Ready, check.Healthy, nil, "jrubies", "not known 1 h ago 30 min now JRubies at work"},
 		{"an expired CRL", drain.Ready, check.Unhealthy, func(s *status.Status, _ *status.ServiceStatus) {

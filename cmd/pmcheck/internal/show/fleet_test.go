@@ -26,7 +26,7 @@ func member(host string, mode drain.Mode, views ...string) status.Member {
 		Answer:       status.Answer{Code: 200},
 		ServingSince: now.Add(-3 * time.Hour),
 		Verdict:      check.Verdict{Health: check.Healthy, Reason: check.OK},
-		Checks:       []status.CheckStatus{{Finding: check.Finding{Pool: &check.Pool{Size: 4, Free: 3}}}},
+		Checks:       []check.Finding{{Pool: &check.Pool{Size: 4, Free: 3}}},
 	}}}
 	if mode != drain.Ready {
 		s.Services[0].Answer.Code = 503
@@ -83,10 +83,10 @@ func TestFleetMarksCodeThatDiffers(t *testing.T) {
 		var pool []status.Member
 		for _, id := range strings.Fields(code) {
 			m := member("m", drain.Ready)
-			m.Status.Services[0].Checks = []status.CheckStatus{{Finding: check.Finding{Code: []check.Environment{
+			m.Status.Services[0].Checks = []check.Finding{{Code: []check.Environment{
 				{Name: "dev", ID: "d"},
 				{Name: "production", ID: strings.Trim(id, "-")},
-			}}}}
+			}}}
 			pool = append(pool, m)
 		}
 		var b strings.Builder

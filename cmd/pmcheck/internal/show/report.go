@@ -16,10 +16,10 @@ import (
 func Report(
 	w io.Writer, v check.Verdict, address string, result check.Result, findings []check.Finding, now time.Time,
 ) {
-	p, checks := status.NewProbeStatus(address, result), status.NewCheckStatuses(findings)
+	p := status.NewProbeStatus(address, result)
 	status.Printable(&v)
 	status.Printable(&p)
-	status.Printable(&checks)
+	status.Printable(&findings)
 	row(w, "verdict", v.String())
 	row(w, "  detail", v.Detail)
 	row(w, "  hint", check.Hint(v.Reason))
@@ -32,8 +32,8 @@ func Report(
 	for _, e := range p.Expiries {
 		row(w, e.Of, fmt.Sprintf("%s, serial %s, expiry %s", e.Name, e.Serial, text.When(e.Until, now)))
 	}
-	for _, c := range checks {
-		checkRows(w, c, v, now)
+	for _, f := range findings {
+		checkRows(w, f, v, now)
 	}
 }
 

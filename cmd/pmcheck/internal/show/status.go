@@ -61,7 +61,7 @@ func service(w io.Writer, s status.ServiceStatus, st status.Status) {
 	v := s.Verdict
 	row(w, "verdict", fmt.Sprintf("%s: %s since %s", v.Health, v.Reason, text.When(v.Since, st.Time)))
 	row(w, "  detail", v.Detail)
-	row(w, "  hint", s.Hint)
+	row(w, "  hint", check.Hint(v.Reason))
 	for _, c := range s.Checks {
 		checkRows(w, c, v, st.Time)
 	}
@@ -74,7 +74,7 @@ func service(w io.Writer, s status.ServiceStatus, st status.Status) {
 
 // checkRows writes a check: state, value and age, and below it the fault and its hint, unless they are the verdict's.
 // What is not known any more is not shown.
-func checkRows(w io.Writer, c status.CheckStatus, v check.Verdict, now time.Time) {
+func checkRows(w io.Writer, c check.Finding, v check.Verdict, now time.Time) {
 	line := c.Check + " " + string(c.State)
 	if c.Value != "" {
 		line += ", " + c.Value
@@ -90,7 +90,7 @@ func checkRows(w io.Writer, c status.CheckStatus, v check.Verdict, now time.Time
 		row(w, "  detail", string(c.Reason)+": "+c.Detail)
 	}
 	if c.State != check.StateOK {
-		row(w, "  hint", c.Hint)
+		row(w, "  hint", check.Hint(c.Reason))
 	}
 }
 
@@ -142,7 +142,7 @@ func Budget(w io.Writer, b *status.BudgetStatus, now time.Time) {
 	}
 	row(w, "budget", fmt.Sprintf("pool %s, %d out, %d allowed%s", b.Pool, b.Out, b.Allowed, state))
 	for _, s := range b.Slots {
-		row(w, "  slot", s.At(now))
+		row(w, "  slot", s.String())
 	}
 }
 

@@ -25,23 +25,22 @@ func TestStatusWrapsAtWords(t *testing.T) {
 			Name:   "server",
 			Mode:   drain.Ready,
 			Answer: status.Answer{Code: 503},
-			Hint:   "systemctl start puppetserver",
 			Verdict: check.Verdict{
 				Health: check.Unhealthy,
 				Reason: check.UnitStopped,
 				Detail: "x.service is stopped",
 				Since:  now,
 			},
-			Checks: []status.CheckStatus{
-				{Finding: check.Finding{Check: "jruby", State: check.StateNone, Value: "3 of 3 free", Checked: now}},
-				{Finding: check.Finding{
+			Checks: []check.Finding{
+				{Check: "jruby", State: check.StateNone, Value: "3 of 3 free", Checked: now},
+				{
 					Check:   "disk",
 					State:   check.StateWarn,
 					Reason:  check.DiskLow,
 					Value:   "/opt/puppetlabs/server/data 3% (300 MiB) free, 4% of the inodes",
 					Detail:  "little is left",
 					Checked: now,
-				}, Hint: "make room"},
+				},
 			},
 		}},
 		Balancers: []status.Balancer{
@@ -68,7 +67,8 @@ verdict    unhealthy: unit-stopped since 0s ago (CLOCK)
 check      disk warn, /opt/puppetlabs/server/data 3% (300 MiB) free, 4% of the
            inodes, 0s ago
   detail   disk-low: little is left
-  hint     make room
+  hint     make room before agents fail: old reports, logs, heap dumps (*.hprof)
+           and environments
 
 balancer   lb1.example.com: UP 2/3, weight 100/300, sessions 0/7; told 503 1s
            ago; asks /?drain=404 every 2s

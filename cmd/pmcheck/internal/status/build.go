@@ -33,7 +33,7 @@ func New(s *monitor.State, c *config.Config, now time.Time) Status {
 	for i := range s.Services {
 		status.Services = append(status.Services, newServiceStatus(s, &s.Services[i], now))
 	}
-	status.Services[0].Checks = NewCheckStatuses(s.Findings) // they concern the master itself
+	status.Services[0].Checks = s.Findings // they concern the master itself
 	return status
 }
 
@@ -46,7 +46,6 @@ func newServiceStatus(s *monitor.State, v *monitor.Service, now time.Time) Servi
 		Leaving:      s.Holds.Leaving(v.Name, now),
 		ModeSince:    v.ModeSince,
 		Verdict:      verdict,
-		Hint:         check.Hint(verdict.Reason),
 		Answer:       answer.Decide(mode, verdict, answer.Codes{}, true),
 		ServingSince: s.ServingSince(v, now),
 	}
@@ -95,12 +94,4 @@ func NewProbeStatus(address string, r check.Result) ProbeStatus {
 		p.Fault, p.Reason = r.Fault.Error(), r.Fault.Reason
 	}
 	return p
-}
-
-// NewCheckStatuses returns findings with their hints.
-func NewCheckStatuses(findings []check.Finding) (list []CheckStatus) {
-	for _, f := range findings {
-		list = append(list, CheckStatus{f, check.Hint(f.Reason)})
-	}
-	return list
 }

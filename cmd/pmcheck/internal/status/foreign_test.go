@@ -17,7 +17,8 @@ const hostile = `{
   "version": "1\u001b[2J", "certname": "m1\nroot# rm -rf /",
   "services": [
     {"name": "$(touch x)", "mode": "drain"},
-    {"name": "server", "mode": "drain", "hint": "a\u202eb\u200fc", "answer": {"code": -503, "body": "\u009b31mdrain"}},
+    {"name": "server", "mode": "drain", "verdict": {"detail": "a\u202eb\u200fc"},
+     "answer": {"code": -503, "body": "\u009b31mdrain"}},
     {"name": "../ca"}, {"name": ""}, {"name": "ca\u001b[0m"}
   ],
   "holds": [{"holder": "%[1]s", "mode": "maint", "error": "\u001b]0;title\u0007", "path": "/a\rb"}],
@@ -39,7 +40,7 @@ func TestStatusFromADaemonIsPrintable(t *testing.T) {
 	}
 	for _, tt := range []struct{ name, got, want string }{
 		{"certname", st.Certname, "m1; root# rm -rf /"},
-		{"hint", st.Services[0].Hint, "abc"},
+		{"detail", st.Services[0].Verdict.Detail, "abc"},
 		{"body", st.Services[0].Answer.Body, "31mdrain"},
 		{"path", st.Holds[0].Path, "/a b"},
 		{"error", st.Holds[0].Error, "]0;title"},

@@ -73,12 +73,11 @@ type ServiceStatus struct {
 	Mode      drain.Mode    `json:"mode"`
 	ModeSince time.Time     `json:"mode_since"` // as far as this daemon has seen
 	Verdict   check.Verdict `json:"verdict"`
-	Hint      string        `json:"hint,omitempty"` // what to do about the verdict
-	Answer    Answer        `json:"answer"`         // to a balancer that chose no codes
+	Answer    Answer        `json:"answer"` // to a balancer that chose no codes
 	// ServingSince is when that answer changed to 200 or from 200, as far as this daemon
 	// has seen.
-	ServingSince time.Time     `json:"serving_since,omitzero"`
-	Checks       []CheckStatus `json:"checks,omitempty"`
+	ServingSince time.Time       `json:"serving_since,omitzero"`
+	Checks       []check.Finding `json:"checks,omitempty"` // all but the probe
 	// Obstacles keep a held service from being idle, or a ready one from being in
 	// service. Without obstacles, it is.
 	Obstacles []Obstacle `json:"obstacles,omitempty"`
@@ -88,12 +87,6 @@ type ServiceStatus struct {
 	// pool says. A service that is leaving waits for them. While it is ready, they are what would be
 	// refused or waited for: without any, it may leave now.
 	Keeps []Obstacle `json:"keeps,omitempty"`
-}
-
-// CheckStatus is one check besides the probe.
-type CheckStatus struct {
-	check.Finding
-	Hint string `json:"hint,omitempty"` // what to do if the state is not ok
 }
 
 // ProbeStatus is the last probe.

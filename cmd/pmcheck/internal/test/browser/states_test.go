@@ -52,7 +52,7 @@ func scenes(now time.Time) []scene {
 	s = &stopped.status
 	s.Probe.Expiries, s.Probe.Reason = s.Probe.Expiries[1:], puppetclient.Refused
 	s.Probe.Fault = "dial tcp 127.0.0.1:8140: connect: connection refused"
-	s.Services[0].Verdict.Detail, s.Services[0].Hint = s.Probe.Fault, check.Hint(puppetclient.Refused)
+	s.Services[0].Verdict.Detail = s.Probe.Fault
 	s.Services[0].Answer = lab.Answer{Code: 503, Body: "unhealthy: refused"}
 	s.Warnings = []string{"holds are noticed late: inotify: too many open files"}
 	stopped.page = hour(now.Add(-2*time.Minute), usual)
@@ -62,9 +62,8 @@ func scenes(now time.Time) []scene {
 // newScene returns a master with two balancers and an ordinary hour.
 func newScene(name string, now time.Time, h check.Health, r check.Reason, pool check.Pool) scene {
 	told := lab.Answer{Code: 200, Body: lab.ServingBody}
-	finding := func(name string, state check.State, value string) lab.CheckStatus {
-		f := check.Finding{Check: name, Severity: check.Eject, State: state, Value: value, Checked: now.Add(-time.Second)}
-		return lab.CheckStatus{Finding: f}
+	finding := func(name string, state check.State, value string) check.Finding {
+		return check.Finding{Check: name, Severity: check.Eject, State: state, Value: value, Checked: now.Add(-time.Second)}
 	}
 	jruby := finding(check.CheckJRuby, check.StateOK, fmt.Sprintf("%d of %d ready", pool.Ready(), pool.Size))
 	jruby.Pool = &pool
@@ -81,7 +80,7 @@ func newScene(name string, now time.Time, h check.Health, r check.Reason, pool c
 			Verdict:      check.Verdict{Health: h, Reason: r, Since: now.Add(-6 * time.Minute)},
 			ServingSince: now.Add(-50 * time.Hour),
 			Answer:       told,
-			Checks: []lab.CheckStatus{
+			Checks: []check.Finding{
 				jruby,
 				finding(check.CheckUnit, check.StateOK, "puppetserver.service active"),
 				finding(check.CheckExpiry, check.StateWarn, "20 days"),

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/page"
@@ -12,7 +13,6 @@ import (
 type (
 	Status        = status.Status
 	ServiceStatus = status.ServiceStatus
-	CheckStatus   = status.CheckStatus
 	ProbeStatus   = status.ProbeStatus
 	Answer        = status.Answer
 	Balancer      = status.Balancer
@@ -34,13 +34,13 @@ func NewPage() *page.Page { return page.New() }
 
 // Finding returns the result of the named check of the first service, or the zero value if
 // the check is off.
-func Finding(s Status, name string) CheckStatus {
+func Finding(s Status, name string) check.Finding {
 	for _, c := range s.Services[0].Checks {
 		if c.Check == name {
 			return c
 		}
 	}
-	return CheckStatus{}
+	return check.Finding{}
 }
 
 // VerdictText returns the verdict of a service with its reason, such as "busy: jruby-busy".
