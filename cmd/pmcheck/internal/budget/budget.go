@@ -2,9 +2,7 @@
 // out, so that not too many leave at once.
 //
 // A master claims a slot before it leaves and gives it back once it is in service
-// again. The rules are functions in the database, see schema.sql: one transaction
-// counts and inserts, the master's name comes from its certificate, and the time from
-// the database. So a master cannot take two slots, or touch another's.
+// again. The rules are functions in the database, see schema.sql.
 //
 // Nothing here keeps a connection. Each call makes one, and returns within [Timeout].
 package budget
@@ -93,7 +91,6 @@ func (c *Client) Look(ctx context.Context) (View, error) { return c.view(ctx, "l
 func (c *Client) view(ctx context.Context, call string, args ...string) (v View, err error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	began := time.Now()
 	args = append([]string{c.settings.Pool, interval(c.settings.Lapse), string(c.maxOut)}, args...)
 	data, err := c.ask(ctx, "select pmcheck."+call, args)
 	if err == nil {
@@ -102,9 +99,7 @@ func (c *Client) view(ctx context.Context, call string, args ...string) (v View,
 	if err == nil {
 		return v, nil
 	}
-	// A dial may end an instant before the context does.
-	late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
-	if late && time.Since(began) > Timeout*9/10 {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
 		err = fmt.Errorf("no answer within %s", Timeout)
 	}
 	host, port, _, _ := c.settings.Target()

@@ -13,17 +13,9 @@ set local role pmcheck_admin;
 set local client_min_messages = warning;
 
 do $$
-declare
-  version integer;
 begin
   if not pg_has_role('pmcheck_admin', 'pmcheck', 'usage') then
     raise exception 'role pmcheck_admin is not a member of pmcheck' using hint = 'grant pmcheck to pmcheck_admin';
-  end if;
-  if to_regprocedure('pmcheck.version()') is not null then
-    execute 'select pmcheck.version()' into version;
-    if version > 1 then
-      raise exception 'the schema has version %, which is newer than 1', version;
-    end if;
   end if;
 end $$;
 

@@ -28,12 +28,8 @@ type Slot struct {
 	Lapsed   bool      `json:"lapsed,omitempty"`   // too old to count
 }
 
-// At says who is out, since when and why, for a reader at now: "puppet2 is out since 15:04 (alice: kernel)".
-func (s Slot) At(now time.Time) string {
-	since, layout := s.Since.Local(), "2006-01-02 15:04"
-	if since.Format(time.DateOnly) == now.Local().Format(time.DateOnly) {
-		layout = "15:04"
-	}
+// String says who is out, since when and why: "puppet2 is out since 2026-11-24 15:04 (alice: kernel)".
+func (s Slot) String() string {
 	parts := []string{strings.Trim(s.By+": "+s.Reason, ": ")}
 	if s.Forced {
 		parts = append(parts, "forced")
@@ -45,7 +41,7 @@ func (s Slot) At(now time.Time) string {
 	if why != "" {
 		why = " (" + why + ")"
 	}
-	return s.Master + " is out since " + since.Format(layout) + why
+	return s.Master + " is out since " + s.Since.Local().Format("2006-01-02 15:04") + why
 }
 
 // View is what the database says of a pool.
@@ -96,11 +92,11 @@ type TakenError struct {
 	Allowed int
 }
 
-// Error names the masters: "puppet2 is out since 15:04 (alice: kernel); 1 of 1".
+// Error names the masters: "puppet2 is out since 2026-11-24 15:04 (alice: kernel); 1 of 1".
 func (e *TakenError) Error() string {
 	var parts []string
 	for _, s := range e.Slots {
-		parts = append(parts, s.At(time.Now()))
+		parts = append(parts, s.String())
 	}
 	return strings.Join(append(text.First(parts, 4), fmt.Sprintf("%d of %d", len(e.Slots), e.Allowed)), "; ")
 }

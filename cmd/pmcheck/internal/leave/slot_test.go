@@ -58,7 +58,7 @@ func TestOverBudgetNamesTheMastersThatAreOut(t *testing.T) {
 		view := budget.View{Allowed: allowed, Out: 1, Held: held, Slots: []budget.Slot{lapsed, slot}}
 		return &status.BudgetStatus{View: view, Reachable: true}
 	}
-	used := "budget: " + slot.At(time.Now()) + "; 1 of 1"
+	used := "budget: " + slot.String() + "; 1 of 1"
 	for _, tt := range []struct {
 		name    string
 		budget  *status.BudgetStatus
