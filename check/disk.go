@@ -27,9 +27,6 @@ type DiskSettings struct {
 	// Paths are directories that Puppet Server must write to before it answers an agent.
 	// One without space, or on a file system that is read-only, makes the master unhealthy.
 	Paths []string `yaml:"paths" path:"absolute"`
-	// Others are directories without which agents are still served, so the check warns: the code,
-	// where a deployment fails without space, and the logs. A file system may be read-only there.
-	Others []string `yaml:"-"`
 	// WarnPercent is the share of free space, and of free inodes, below which the
 	// check warns; 0 means never.
 	WarnPercent int `yaml:"warn_percent" min:"0" max:"99"`
@@ -64,12 +61,11 @@ type diskCheck struct {
 
 // check looks once. A path that cannot be read before ctx ends is unknown, and so is
 // the result if there are no paths; neither changes the verdict. Of several paths on
-// one file system the first decides, and Paths come first.
+// one file system the first decides.
 func (d *diskCheck) check(ctx context.Context) Finding {
-	found, paths := newFinding(CheckDisk), slices.Concat(d.Paths, d.Others)
-	volumes, errs := make([]volume, len(paths)), make([]error, len(paths))
+	found, volumes, errs := newFinding(CheckDisk), make([]volume, len(d.Paths)), make([]error, len(d.Paths))
 	var all sync.WaitGroup
-	for i, path := range paths { // one that hangs does not delay the others
+	for i, path := range d.Paths { // one that hangs does not delay the others
 		all.Go(func() { volumes[i], errs[i] = aside(ctx, &d.calls, path, statVolume) })
 	}
 	all.Wait()
@@ -84,12 +80,12 @@ func (d *diskCheck) check(ctx context.Context) Finding {
 		}
 		seen[v.device] = true
 		values = append(values, v.path+" "+v.String())
-		f := d.judge(v, i < len(d.Paths))
+		f := d.judge(v)
 		if found.State == StateOK || found.State == StateWarn && f.State == StateBad {
 			found.State, found.Health, found.Reason, found.Detail = f.State, f.Health, f.Reason, f.Detail
 		}
 	}
-	if len(paths) == 0 {
+	if len(d.Paths) == 0 {
 		unknown = []string{"there is nothing to look at: neither disk.paths nor Puppet names a directory"}
 	}
 	found.Value = strings.Join(values, ", ")
@@ -113,17 +109,14 @@ func aside[T any](ctx context.Context, calls *singleflight.Group, path string, l
 	}
 }
 
-// judge returns the finding for a volume that is, or is not, written to before an agent is answered.
-func (d *diskCheck) judge(v volume, written bool) Finding {
+func (d *diskCheck) judge(v volume) Finding {
 	full := v.full(d.EjectMiB)
-	if written && v.readOnly {
+	if v.readOnly {
 		full = "the file system is read-only"
 	}
 	switch {
-	case full != "" && written:
-		return finding(StateBad, Unhealthy, DiskFull, "%s: %s: agents are answered with status 500", v.path, full)
 	case full != "":
-		return finding(StateWarn, "", DiskFull, "%s: %s", v.path, full)
+		return finding(StateBad, Unhealthy, DiskFull, "%s: %s: agents are answered with status 500", v.path, full)
 	case percent(v.free, v.size) < d.WarnPercent || v.inodes > 0 && percent(v.freeInodes, v.inodes) < d.WarnPercent:
 		return finding(StateWarn, "", DiskLow, "%s: %s", v.path, v)
 	}

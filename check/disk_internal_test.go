@@ -12,41 +12,37 @@ import (
 func TestVolumeIsJudgedByFreeSpace(t *testing.T) {
 	const gib = 1 << 30
 	for _, tt := range []struct {
-		name    string
-		volume  volume
-		written State
-		read    State
-		reason  Reason
+		name   string
+		volume volume
+		want   State
+		reason Reason
 	}{
-		{"half of it free", volume{size: 100 * gib, free: 50 * gib, inodes: 1000, freeInodes: 500}, StateOK, StateOK, ""},
-		{"at the warning", volume{size: 100 * gib, free: 10 * gib}, StateOK, StateOK, ""},
-		{"below the warning", volume{size: 100 * gib, free: 10*gib - 1}, StateWarn, StateWarn, DiskLow},
-		{"inodes below the warning", volume{size: gib, free: gib, inodes: 100_000, freeInodes: 9_999}, StateWarn,
-			StateWarn, DiskLow},
-		{"just enough", volume{size: 100 * gib, free: 64 << 20}, StateWarn, StateWarn, DiskLow},
-		{"full", volume{size: 100 * gib, free: 64<<20 - 1}, StateBad, StateWarn, DiskFull},
-		{"out of inodes", volume{size: gib, free: gib, inodes: 100_000, freeInodes: 99}, StateBad, StateWarn, DiskFull},
-		{"small, little used", volume{size: 60 << 20, free: 50 << 20}, StateOK, StateOK, ""},
-		{"small, full", volume{size: 60 << 20, free: 1 << 20}, StateBad, StateWarn, DiskFull},
-		{"an object store", volume{size: 1 << 63, free: 1 << 63}, StateOK, StateOK, ""},
-		{"read-only", volume{size: gib, free: gib, readOnly: true}, StateBad, StateOK, DiskFull},
+		{"half of it free", volume{size: 100 * gib, free: 50 * gib, inodes: 1000, freeInodes: 500}, StateOK, ""},
+		{"at the warning", volume{size: 100 * gib, free: 10 * gib}, StateOK, ""},
+		{"below the warning", volume{size: 100 * gib, free: 10*gib - 1}, StateWarn, DiskLow},
+		{"inodes below the warning", volume{size: gib, free: gib, inodes: 100_000, freeInodes: 9_999}, StateWarn, DiskLow},
+		{"just enough", volume{size: 100 * gib, free: 64 << 20}, StateWarn, DiskLow},
+		{"full", volume{size: 100 * gib, free: 64<<20 - 1}, StateBad, DiskFull},
+		{"out of inodes", volume{size: gib, free: gib, inodes: 100_000, freeInodes: 99}, StateBad, DiskFull},
+		{"small, little used", volume{size: 60 << 20, free: 50 << 20}, StateOK, ""},
+		{"small, full", volume{size: 60 << 20, free: 1 << 20}, StateBad, DiskFull},
+		{"an object store", volume{size: 1 << 63, free: 1 << 63}, StateOK, ""},
+		{"read-only", volume{size: gib, free: gib, readOnly: true}, StateBad, DiskFull},
 	} {
 		d := diskCheck{DiskSettings: DiskSettings{WarnPercent: 10, EjectMiB: 64}}
-		for written, want := range map[bool]State{true: tt.written, false: tt.read} {
-			got := d.judge(tt.volume, written)
-			if got.State != want || want != StateOK && got.Reason != tt.reason {
-				t.Errorf("%s, written %v: %s, %s; want %s, %s", tt.name, written, got.State, got.Reason, want, tt.reason)
-			}
-			if (got.Health == Unhealthy) != (want == StateBad) || got.Health != "" && got.Health != Unhealthy {
-				t.Errorf("%s, written %v: health %q with the state %s", tt.name, written, got.Health, got.State)
-			}
+		got := d.judge(tt.volume)
+		if got.State != tt.want || tt.want != StateOK && got.Reason != tt.reason {
+			t.Errorf("%s: %s, %s; want %s, %s", tt.name, got.State, got.Reason, tt.want, tt.reason)
+		}
+		if (got.Health == Unhealthy) != (tt.want == StateBad) || got.Health != "" && got.Health != Unhealthy {
+			t.Errorf("%s: health %q with the state %s", tt.name, got.Health, got.State)
 		}
 	}
 }
 
 func TestFileSystemIsJudgedOnce(t *testing.T) {
 	dir := t.TempDir()
-	d := &diskCheck{DiskSettings: DiskSettings{Paths: []string{dir, dir}, Others: []string{dir, t.TempDir()}}}
+	d := &diskCheck{DiskSettings: DiskSettings{Paths: []string{dir, dir, t.TempDir()}}}
 	got := d.check(t.Context())
 	if got.State != StateOK || strings.Count(got.Value, "MiB") != 1 {
 		t.Errorf("%s, %q (%s); want ok and one file system", got.State, got.Value, got.Detail)

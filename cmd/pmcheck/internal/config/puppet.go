@@ -146,11 +146,8 @@ func (p *puppetHost) directories() {
 	if len(disk.Paths) == 0 {
 		disk.Paths, p.places["disk.paths"] = []string{p.layout.vardir}, at
 	}
-	disk.Others = []string{p.layout.logdir, p.layout.codedir}
 	if code.Dir == "" {
 		code.Dir, p.places["code.dir"] = filepath.Join(p.layout.codedir, "environments"), at
-	} else {
-		disk.Others[1] = code.Dir
 	}
 }
 
@@ -222,7 +219,6 @@ type layout struct {
 	ssldir  string
 	vardir  string
 	codedir string // of the code of the environments; empty if that is not known
-	logdir  string // of Puppet Server
 }
 
 // layouts returns the known layouts, the likeliest first. Debian's Puppet Server and the
@@ -234,7 +230,6 @@ func (o Options) layouts() []layout {
 		ssldir:  "/etc/puppetlabs/puppet/ssl",
 		vardir:  "/opt/puppetlabs/server/data/puppetserver",
 		codedir: "/etc/puppetlabs/code",
-		logdir:  "/var/log/puppetlabs/puppetserver",
 	}
 	old := layout{
 		name:    "Puppet 3 layout",
@@ -244,7 +239,7 @@ func (o Options) layouts() []layout {
 	}
 	if o.exists("/etc/puppet/puppetserver") {
 		old.name, old.vardir = "Debian layout", "/var/lib/puppetserver"
-		old.codedir, old.logdir = "/etc/puppet/code", "/var/log/puppetserver"
+		old.codedir = "/etc/puppet/code"
 	}
 	// Both fall back to Puppet's own default once the directory is gone.
 	if !o.exists(old.ssldir) && o.exists("/etc/puppet/ssl") {

@@ -133,17 +133,15 @@ localcacert = /ca.pem # of $name
 // What Puppet's settings say beside those of pmcheck.
 func TestPuppetSaysMore(t *testing.T) {
 	type more struct {
-		Revocation    puppetclient.Revocation
-		Others, Names []string // what the checks of the disk and of expiry look at
+		Revocation puppetclient.Revocation
+		Names      []string // what the check of expiry looks at
 	}
-	const elsewhere, logs = "puppet: {conf: /srv/puppet.conf}\n", "/var/log/puppetserver"
+	const elsewhere = "puppet: {conf: /srv/puppet.conf}\n"
 	for _, tt := range []struct {
 		conf, yaml string
 		want       more
 	}{
 		{"", elsewhere, more{}},
-		{"", "code: {}\n", more{Others: []string{logs, "/etc/puppet/code"}}},
-		{"", "code: {dir: /srv/code}\n", more{Others: []string{logs, "/srv/code"}}},
 		{"certificate_revocation = leaf\n", elsewhere, more{Revocation: puppetclient.RevocationLeaf}},
 		{"certificate_revocation = false\n", elsewhere, more{Revocation: puppetclient.RevocationOff}},
 		{"dns_alt_names = puppet, DNS:Puppet.example.org,IP:192.0.2.1,\n", elsewhere,
@@ -154,7 +152,7 @@ func TestPuppetSaysMore(t *testing.T) {
 	} {
 		conf := "[main]\ncertname = m1\n" + tt.conf
 		c := found(t, map[string]string{oldConf: conf, debian: "", "/srv/puppet.conf": conf}, tt.yaml).Config
-		if d := cmp.Diff(tt.want, more{c.Probe.Revocation, c.Disk.Others, c.Expiry.Names}); d != "" {
+		if d := cmp.Diff(tt.want, more{c.Probe.Revocation, c.Expiry.Names}); d != "" {
 			t.Errorf("%q, %q (-want +got):\n%s", tt.conf, tt.yaml, d)
 		}
 	}
