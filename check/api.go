@@ -15,22 +15,17 @@ import (
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
-type question struct {
-	path  string
-	named bool // it is about a service, not about the master
-}
-
 // questions returns all ways to ask a master, the newest generation first: in the order in which they are
 // tried if it is not known. The first two also report the pool of JRubies.
-func questions() []question {
-	return []question{
-		{path: "/status/v1/services/jruby-metrics?level=debug"},    // Puppet Server 5 and later, OpenVox
-		{path: "/status/v1/services/pe-jruby-metrics?level=debug"}, // the same on PE
-		{path: "/status/v1/simple/server"},                         // Puppet Server 6.14 and later, OpenVox
-		{path: "/status/v1/simple/master"},                         // Puppet Server 2.6 to 6.13
-		{path: "/status/v1/simple"},                                // where no other path is allowed
-		{path: "/puppet/v3/status/pmcheck?environment=production"}, // Puppet 4 to 6
-		{path: "/production/status/no_key"},                        // Puppet 3 and earlier
+func questions() []string {
+	return []string{
+		"/status/v1/services/jruby-metrics?level=debug",    // Puppet Server 5 and later, OpenVox
+		"/status/v1/services/pe-jruby-metrics?level=debug", // the same on PE
+		"/status/v1/simple/server",                         // Puppet Server 6.14 and later, OpenVox
+		"/status/v1/simple/master",                         // Puppet Server 2.6 to 6.13
+		"/status/v1/simple",                                // where no other path is allowed
+		"/puppet/v3/status/pmcheck?environment=production", // Puppet 4 to 6
+		"/production/status/no_key",                        // Puppet 3 and earlier
 	}
 }
 
@@ -51,7 +46,8 @@ func word(body []byte) string {
 
 type answer struct {
 	puppetclient.Answer
-	question
+	path  string
+	named bool // it is about a service, not about the master
 }
 
 func (a answer) pool() bool { return strings.Contains(a.path, "jruby-metrics") && !a.named }
@@ -98,7 +94,7 @@ func (p *Prober) request(ctx context.Context) Result {
 		r.PoolErr = p.noPool
 	} else if r.Pool, r.PoolErr = parsePool(a.Body); r.PoolErr == nil && r.Pool.Ready() == 0 {
 		// An instance that is being handed over is not counted for a moment.
-		if a, err = p.put(ctx, a.question); err == nil && a.fault() == nil {
+		if a, err = p.put(ctx, a.path); err == nil && a.fault() == nil {
 			r.Pool, r.PoolErr = parsePool(a.Body)
 		}
 	}
@@ -112,7 +108,7 @@ func (p *Prober) request(ctx context.Context) Result {
 // is used until then, too: what keeps the server from answering the newest may end.
 func (p *Prober) ask(ctx context.Context) (answer, error) {
 	if p.Service != "" {
-		return p.put(ctx, question{"/status/v1/simple/" + url.PathEscape(p.Service), true})
+		return p.put(ctx, "/status/v1/simple/"+url.PathEscape(p.Service))
 	}
 	recent := time.Since(p.searched) < cmp.Or(p.Handshake, puppetclient.DefaultHandshake)
 	last := questions()[0]
@@ -125,17 +121,17 @@ func (p *Prober) ask(ctx context.Context) (answer, error) {
 	}
 	p.noPool = first.fault()
 	said := first
-	for _, q := range questions() {
-		if q.path == first.path {
+	for _, path := range questions() {
+		if path == first.path {
 			continue
 		}
-		a, err := p.put(ctx, q)
+		a, err := p.put(ctx, path)
 		if err != nil {
 			return a, err
 		}
 		if !a.elsewhere() {
 			if first.absent() {
-				p.found, p.searched = q, time.Now()
+				p.found, p.searched = path, time.Now()
 			}
 			return a, nil
 		}
@@ -144,12 +140,12 @@ func (p *Prober) ask(ctx context.Context) (answer, error) {
 		}
 	}
 	if said.Status == http.StatusForbidden {
-		p.found, p.searched = said.question, time.Now()
+		p.found, p.searched = said.path, time.Now()
 	}
 	return said, nil
 }
 
-func (p *Prober) put(ctx context.Context, q question) (answer, error) {
-	a, err := p.Do(ctx, q.path)
-	return answer{a, q}, err
+func (p *Prober) put(ctx context.Context, path string) (answer, error) {
+	a, err := p.Do(ctx, path)
+	return answer{a, path, p.Service != ""}, err
 }

@@ -30,7 +30,7 @@ func TestOnlyRunningIsOK(t *testing.T) {
 		{"denied", puppet3, 403, "", AuthDenied},
 	} {
 		got := OK
-		a := answer{puppetclient.Answer{Status: tt.status, Body: []byte(tt.body)}, questions()[tt.asked]}
+		a := answer{puppetclient.Answer{Status: tt.status, Body: []byte(tt.body)}, questions()[tt.asked], false}
 		if fault := a.fault(); fault != nil {
 			got = fault.Reason
 		}
@@ -47,13 +47,13 @@ func FuzzAnswer(f *testing.F) {
 		f.Add(503, []byte(body))
 	}
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
-		for _, q := range questions() {
-			fault := answer{puppetclient.Answer{Status: status, Body: body}, q}.fault()
+		for _, path := range questions() {
+			fault := answer{puppetclient.Answer{Status: status, Body: body}, path, false}.fault()
 			if fault == nil && status != 200 {
-				t.Errorf("%s: status %d with %q counts as OK", q.path, status, body)
+				t.Errorf("%s: status %d with %q counts as OK", path, status, body)
 			}
 			if fault != nil && (fault.Reason == "" || fault.Error() == "") {
-				t.Errorf("%s: fault without a reason for status %d with %q", q.path, status, body)
+				t.Errorf("%s: fault without a reason for status %d with %q", path, status, body)
 			}
 		}
 	})

@@ -97,8 +97,7 @@ func (c *poolCheck) observe(r Result, now time.Time) Finding {
 // judge returns the finding for a pool, given what earlier ones have shown. A server that
 // has started loses all its instances in a flush, DELETE
 // /puppet-admin-api/v1/jruby-pool, which a deployment of code may send to all masters at
-// once. Puppet Server 7.9.5 had the first of 3 back after 3.8 s and the last after 9 s;
-// requests waited meanwhile.
+// once. Requests wait meanwhile.
 func (c *poolCheck) judge(p *Pool, now time.Time) Finding {
 	switch ready := p.Ready(); {
 	case ready >= p.Size:

@@ -42,7 +42,7 @@ type Prober struct {
 	mu       sync.Mutex  // held during a probe
 	pending  chan Result // of the request under way, which ends within Timeout; nil without one
 	last     Result      // the last one with an answer, or with a fault other than silence
-	found    question    // of the master's generation, by the last search
+	found    string      // what the master's generation answers, by the last search
 	searched time.Time   // when that was; zero if another version may have been started
 	noPool   error       // why its answers have no pool
 }
