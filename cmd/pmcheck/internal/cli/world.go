@@ -101,8 +101,8 @@ func (h *host) takeOut(c *cli.Context, r leave.Request) (drain.Hold, error) {
 const effectTime = 7 * time.Second
 
 // report prints the state of a service once the daemon reports what the files say, and the holds beside the own one.
-func (h *host) report(ctx context.Context, service string, own drain.Hold) error {
 // A daemon that answers and does not act on the files is an error.
+func (h *host) report(ctx context.Context, service string, own drain.Hold) error {
 	service, now := cmp.Or(service, monitor.Server), time.Now()
 	holds := h.settings.Store().Read().At(now)
 	mode, _ := holds.Mode(service, now)
