@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,7 +63,7 @@ func showStatus(c *cli.Context) error {
 	default:
 		err = output(c, st, func(w io.Writer) { show.Status(w, *st) })
 	}
-	return errors.Join(err, statusOnly(statusExit(members)))
+	return cmp.Or(err, statusOnly(statusExit(members)))
 }
 
 func (h *host) status(ctx context.Context) (status.Status, error) {

@@ -52,20 +52,14 @@ func load(c *cli.Context) (*config.Loaded, error) {
 }
 
 // loadAnyway reads the configuration for the commands that an operator and the guard need in an emergency.
-// Without Puppet it lacks what only puppet.conf says. If it is broken, loadAnyway complains and returns the
-// defaults, with what can be read of the socket, Puppet's port, the fleet and the budget, which then cannot be asked:
-// the defaults have no certificate.
+// Without Puppet it lacks what only puppet.conf says. If it has mistakes, loadAnyway complains, and returns the
+// rest of it.
 func loadAnyway(c *cli.Context) config.Config {
 	loaded, broken := config.Load(options(c))
-	if broken == nil {
-		return loaded.Config
+	if broken != nil {
+		(&exitError{exitUsage, broken, "mend it; until then this command uses the rest of it"}).complain(c.App.ErrWriter)
 	}
-	(&exitError{exitUsage, broken, "mend it; until then this command uses the defaults"}).complain(c.App.ErrWriter)
-	settings, readable := config.Default(), loaded.Config
-	settings.Socket, settings.HoldsIn = readable.Socket, readable.HoldsIn
-	settings.Probe.Address, settings.Fleet = readable.Probe.Address, readable.Fleet
-	settings.Budget.Database = readable.Budget.Database
-	return settings
+	return loaded.Config
 }
 
 // endWithTerminal has a lost terminal interrupt the command: no hold must wait on behalf of nobody. Under
