@@ -13,6 +13,10 @@ import (
 	"github.com/google/renameio/v2"
 )
 
+// keepExpired is how long after its end a hold stays on disk, until the next change: the clock may be wrong
+// for a while, and the hold counts again if it is set back.
+const keepExpired = 24 * time.Hour
+
 // Change sets the hold of holder on service to what next returns: its mode, reason, end, By and Leaving, in the
 // directory that UntilReboot names. Other fields are ignored. If By is empty and root calls through
 // sudo, By becomes the user who called sudo. Change returns the hold as it is read back.
@@ -79,6 +83,7 @@ func (s *Store) lift(match func(Hold) bool) (lifted []Hold, err error) {
 	defer unlock()
 	makeErr := makeDir(s.Persistent)
 	lifted, err = remove(s.find(match))
+	s.tidy()
 	return newSnapshot(s.now(), lifted).holds, errors.Join(makeErr, err)
 }
 
@@ -136,11 +141,18 @@ func (s *Store) replace(old []Hold, h Hold) (Hold, error) {
 	if _, err := remove(slices.DeleteFunc(old, func(o Hold) bool { return o.Path == path })); err != nil {
 		return Hold{}, err
 	}
+	s.tidy()
 	stored := s.find(func(h Hold) bool { return h.Path == path })
 	if len(stored) == 0 {
 		return Hold{}, fmt.Errorf("%s is gone again", path)
 	}
 	return stored[0], nil
+}
+
+// tidy removes holds that ended long ago. Failure does no harm: they are not in effect.
+func (s *Store) tidy() {
+	longAgo := s.now().Add(-keepExpired)
+	_, _ = remove(s.find(func(h Hold) bool { return !h.InEffect(longAgo) }))
 }
 
 // remove durably removes the files of holds. It returns the holds that it removed and

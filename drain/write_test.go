@@ -101,6 +101,17 @@ func TestChangeRefusesAnInvalidHold(t *testing.T) {
 	}
 }
 
+func TestChangeRemovesHoldsADayAfterTheirEnd(t *testing.T) {
+	s, c := newStore(t)
+	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain, Until: hours(1)})
+	c.set(hours(25).Add(-1))
+	put(t, s, drain.Hold{Holder: "b", Mode: drain.Drain})
+	wantHolds(t, s, "a:drain b:drain")
+	c.set(hours(25))
+	put(t, s, drain.Hold{Holder: "b", Mode: drain.Drain})
+	wantHolds(t, s, "b:drain")
+}
+
 func TestChangeSeesTheHoldThatItReplaces(t *testing.T) {
 	s, _ := newStore(t)
 	put(t, s, drain.Hold{Holder: "operator", Service: "ca", Mode: drain.Drain, Reason: "ca"})

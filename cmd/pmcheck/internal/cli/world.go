@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -52,14 +53,20 @@ func load(c *cli.Context) (*config.Loaded, error) {
 }
 
 // loadAnyway reads the configuration for the commands that an operator and the guard need in an emergency.
-// Without Puppet it lacks what only puppet.conf says. If it has mistakes, loadAnyway complains, and returns the
-// rest of it.
+// Without Puppet it lacks what only puppet.conf says. If it is broken, loadAnyway complains and returns the
+// defaults, with what can be read of the socket, Puppet's port, the fleet and the budget, which then cannot be asked:
+// the defaults have no certificate.
 func loadAnyway(c *cli.Context) config.Config {
 	loaded, broken := config.Load(options(c))
-	if broken != nil {
-		(&exitError{exitUsage, broken, "mend it; until then this command uses the rest of it"}).complain(c.App.ErrWriter)
+	if broken == nil {
+		return loaded.Config
 	}
-	return loaded.Config
+	(&exitError{exitUsage, broken, "mend it; until then this command uses the defaults"}).complain(c.App.ErrWriter)
+	settings, readable := config.Default(), loaded.Config
+	settings.Socket, settings.HoldsIn = readable.Socket, readable.HoldsIn
+	settings.Probe.Address, settings.Fleet = readable.Probe.Address, readable.Fleet
+	settings.Budget.Database = readable.Budget.Database
+	return settings
 }
 
 // endWithTerminal has a lost terminal interrupt the command: no hold must wait on behalf of nobody. Under
@@ -94,20 +101,20 @@ func (h *host) takeOut(c *cli.Context, r leave.Request) (drain.Hold, error) {
 // change, 5 s.
 const effectTime = 7 * time.Second
 
-// report prints the state of a service once the daemon reports what the files say, and the holds beside the own one.
-// A daemon that answers and does not act on the files is an error.
+// report prints the state of a service once the daemon has seen what is on disk, and the holds beside the own one.
+// A daemon that answers and does not see them is an error.
 func (h *host) report(ctx context.Context, service string, own drain.Hold) error {
-	service, now := cmp.Or(service, monitor.Server), time.Now()
-	holds := h.settings.Store().Read().At(now)
-	mode, _ := holds.Mode(service, now)
+	service = cmp.Or(service, monitor.Server)
 	limited, cancel := context.WithTimeout(ctx, effectTime)
 	defer cancel()
 	var err error
 	var st status.Status
-	for v := (status.ServiceStatus{}); err == nil && (v.Mode != mode || v.Leaving != holds.Leaving(service, now)); {
+	var holds []drain.Hold
+	for seen := false; err == nil && !seen; seen = sameHolds(st.Holds, holds) {
 		if st, err = h.Next(limited); err == nil {
-			v, err = st.Service(service)
+			_, err = st.Service(service)
 		}
+		holds = h.settings.Store().Read().At(time.Now()).Holds()
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -121,10 +128,23 @@ func (h *host) report(ctx context.Context, service string, own drain.Hold) error
 	default:
 		h.print("in effect: %s", st.State(service))
 	}
-	for _, o := range holds.Holds() {
+	for _, o := range holds {
 		if o != own && o.Covers(service) {
 			h.print("also held: %s", o)
 		}
 	}
 	return nil
+}
+
+// sameHolds reports whether a daemon has seen the holds that are on disk. It may be unable to read one, and has a
+// view of its own of the directories.
+func sameHolds(seen, disk []drain.Hold) bool {
+	ofDirectory := func(h drain.Hold) bool { return h.Holder == drain.Directory }
+	seen, disk = slices.DeleteFunc(slices.Clone(seen), ofDirectory), slices.DeleteFunc(slices.Clone(disk), ofDirectory)
+	return len(seen) == len(disk) && !slices.ContainsFunc(disk, func(h drain.Hold) bool {
+		return !slices.ContainsFunc(seen, func(s drain.Hold) bool {
+			return s.Holder == h.Holder && s.Service == h.Service && s.UntilReboot == h.UntilReboot &&
+				(s.Code != "" || s.Mode == h.Mode && s.Leaving == h.Leaving)
+		})
+	})
 }

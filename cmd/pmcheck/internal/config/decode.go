@@ -24,7 +24,7 @@ import (
 	"github.com/pmcheck/pmcheck/check/text"
 )
 
-// decode sets the settings that pmcheck.yaml or the environment has. A value with a mistake is not set.
+// decode sets the settings that pmcheck.yaml or the environment has. A value that cannot be read is not set.
 func (l *Loaded) decode(file string, data []byte) {
 	v := viper.New()
 	_ = v.MergeConfigMap(l.read(file, data)) // it returns no error

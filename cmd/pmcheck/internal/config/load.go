@@ -63,7 +63,7 @@ func (l *Loaded) Settings() []Setting {
 
 // Load reads every source and returns the resulting configuration. The error has a line
 // and wraps a Fault for each mistake, unless File cannot be read at all; it then wraps
-// the cause, such as fs.ErrNotExist. What can be read is set nevertheless.
+// the cause, such as fs.ErrNotExist. A value that cannot be read is not set.
 //
 // Puppet's configuration is used only for settings that no other source has, so nothing is Missing
 // on a host without Puppet if probe.certname, certificate, key, ca and crl are set.

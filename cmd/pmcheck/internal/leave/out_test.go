@@ -319,3 +319,19 @@ func TestBackTriesAgain(t *testing.T) {
 		})
 	}
 }
+
+func TestAnEndedHoldMakesNoStartWait(t *testing.T) {
+	ordinary(2).run(t, func(ctx context.Context, p *pool) {
+		w := p.members[0].world()
+		set, err := leave.Out(ctx, w, command(stop))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.members[0].becomes(check.Unhealthy)
+		time.Sleep(time.Until(set.Until))
+		began := time.Now()
+		if err := leave.Back(ctx, w, time.Minute, drain.Guard); err != nil || time.Since(began) > 0 {
+			t.Errorf("%v, after %s", err, time.Since(began))
+		}
+	})
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
 func start() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }
@@ -68,5 +69,16 @@ func TestPlotSaysWhatItShows(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, []string{p.Size, p.Working, p.Waiting}); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestACertificateIsLateAsTheSettingSays(t *testing.T) {
+	const day = 24 * time.Hour
+	now := time.Now()
+	for warn, want := range map[time.Duration]string{30 * day: "ok", 500 * day: "warn"} {
+		v := &view{Status: status.Status{Time: now, Probe: status.ProbeStatus{ExpiryWarn: warn.Seconds()}}}
+		if got := v.Expires(check.Expiry{Of: "own", Until: now.Add(400 * day)}); got != want {
+			t.Errorf("expiry.warn %s: %s, want %s", warn, got, want)
+		}
 	}
 }

@@ -60,9 +60,9 @@ func (e foreignError) Error() string { return printable(e.error.Error()) }
 
 func (e foreignError) Unwrap() error { return e.error }
 
-// Seconds returns the duration that a Status has as a number of seconds, a year at most: the number may
-// come from another host.
+// Seconds returns the duration that a Status has as a number of seconds, 3650 days at most, as no setting has more:
+// the number may come from another host.
 func Seconds(s float64) time.Duration {
-	const year = 365 * 24 * time.Hour
-	return time.Duration(min(s, year.Seconds()) * float64(time.Second))
+	const most = 3650 * 24 * time.Hour
+	return time.Duration(min(s, most.Seconds()) * float64(time.Second))
 }

@@ -89,11 +89,12 @@ func newScene(name string, now time.Time, h check.Health, r check.Reason, pool c
 			},
 		}},
 		Probe: lab.ProbeStatus{
-			Address: "localhost:8140",
-			Count:   90000,
-			Asked:   now.Add(-800 * time.Millisecond),
-			Took:    .0042,
-			URL:     "https://puppet1.example.com:8140/status/v1/services/jruby-metrics?level=debug",
+			Address:    "localhost:8140",
+			Count:      90000,
+			Asked:      now.Add(-800 * time.Millisecond),
+			Took:       .0042,
+			ExpiryWarn: (30 * day).Seconds(),
+			URL:        "https://puppet1.example.com:8140/status/v1/services/jruby-metrics?level=debug",
 			Expiries: []check.Expiry{
 				{Of: "server", Name: "puppet1.example.com", Until: now.Add(20 * day)},
 				{Of: "own", Name: "puppet1.example.com", Until: now.Add(1300 * day)},
