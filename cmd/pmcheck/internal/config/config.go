@@ -121,8 +121,20 @@ type Gate struct {
 
 // Log is how the daemon logs.
 type Log struct {
-	Level slog.Level `yaml:"level"` // the least severe that is logged
+	Level LogLevel `yaml:"level"`
 }
+
+// LogLevel is the least severe level that is logged, as slog.Level reads it. It is a slog.Leveler.
+type LogLevel string
+
+// Level returns the level of slog; info for a text that Load refuses.
+func (l LogLevel) Level() (level slog.Level) {
+	_ = level.UnmarshalText([]byte(l))
+	return level
+}
+
+// Words lists the levels.
+func (LogLevel) Words() []string { return []string{"debug", "info", "warn", "error"} }
 
 // Default returns the configuration of a host without pmcheck.yaml. The settings that
 // only Puppet knows (certname, certificate, key, ca, crl) are empty in it, and
@@ -151,7 +163,7 @@ func Default() Config {
 		},
 		Gate:   Gate{Except: []netip.Prefix{}},
 		Budget: Budget{Pool: "puppet", Lapse: 30 * time.Minute},
-		Log:    Log{Level: slog.LevelInfo},
+		Log:    Log{Level: "info"},
 		Socket: "/run/pmcheck/pmcheck.sock",
 	}
 }

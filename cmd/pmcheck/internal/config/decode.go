@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
 	"net/netip"
 	"path/filepath"
@@ -178,6 +177,9 @@ func appendFields(list []field, prefix string, v reflect.Value) []field {
 	return list
 }
 
+// An enum is a setting with a closed vocabulary; Words lists it.
+type enum interface{ Words() []string }
+
 // hook decodes the text of a value, or a list of texts, which is one text in a variable: its items are separated by
 // commas.
 func hook(_, to reflect.Type, data any) (any, error) {
@@ -206,19 +208,15 @@ func parse(t reflect.Type, s string) (any, error) {
 			return nil, wrong(show(s)+" is not a whole number", "")
 		}
 		return n, nil
-	case slog.Level:
-		if zero.UnmarshalText([]byte(s)) != nil {
-			return nil, wrong(show(s)+" is not one of debug, info, warn, error", "")
-		}
-		return zero, nil
-	case check.Severity:
-		if s == "false" {
+	case enum:
+		words := zero.Words()
+		if s == "false" && slices.Contains(words, "off") {
 			s = "off" // in YAML 1.1, which Puppet reads and writes, a bare off means false
 		}
-		if !slices.Contains(zero.Words(), s) {
-			return nil, wrong(show(s)+" is not one of "+strings.Join(zero.Words(), ", "), "")
+		if !slices.Contains(words, s) {
+			return nil, wrong(show(s)+" is not one of "+strings.Join(words, ", "), "")
 		}
-		return check.Severity(s), nil
+		return reflect.ValueOf(s).Convert(t).Interface(), nil
 	}
 	return s, nil
 }
@@ -258,8 +256,6 @@ func format(v reflect.Value) string {
 		value = text.Duration(x)
 	case MaxOut:
 		return string(x)
-	case slog.Level:
-		return strings.ToLower(x.String())
 	}
 	var n yaml.Node
 	_ = n.Encode(value) // no setting is of a type that has no YAML

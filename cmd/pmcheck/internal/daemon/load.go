@@ -52,7 +52,7 @@ func Load(o config.Options) (*Start, error) {
 
 // Listen returns a daemon that listens, and logs to out.
 func (s *Start) Listen(ctx context.Context, out io.Writer) (*Daemon, error) {
-	s.level.Set(s.Config.Log.Level)
+	s.level.Set(s.Config.Log.Level.Level())
 	log := NewLogger(out, &s.level)
 	d := New(s.Config, s.File, log)
 	d.from, d.Runtime, d.GateDir = s, s.last.Dir, "/run/pmcheck-gate"
@@ -94,7 +94,7 @@ func (d *Daemon) reload() error {
 	if err = errors.Join(err, loaded.Missing); err != nil {
 		return err
 	}
-	d.from.level.Set(loaded.Config.Log.Level)
+	d.from.level.Set(loaded.Config.Log.Level.Level())
 	d.Reload(loaded.Config, loaded.File)
 	d.keep(loaded)
 	return nil
