@@ -45,8 +45,8 @@ func (s Snapshot) Mode(service string, now time.Time) (mode Mode, by []Hold) {
 		return Maint, nil
 	}
 	mode = Ready
-	for _, h := range s.At(now).holds { // the strictest come first
-		if h.Covers(service) && h.Mode.rank() >= mode.rank() {
+	for _, h := range s.holds { // the strictest come first
+		if h.InEffect(now) && h.Covers(service) && h.Mode.rank() >= mode.rank() {
 			mode, by = h.Mode, append(by, h)
 		}
 	}
@@ -57,7 +57,7 @@ func (s Snapshot) Mode(service string, now time.Time) (mode Mode, by []Hold) {
 // decides, be it less strict than others: balancers must not take a master back that one of them
 // has taken out.
 func (s Snapshot) Leaving(service string, now time.Time) Leaving {
-	holds := slices.DeleteFunc(s.At(now).holds, func(h Hold) bool { return !h.Covers(service) })
+	holds := slices.DeleteFunc(s.Holds(), func(h Hold) bool { return !h.InEffect(now) || !h.Covers(service) })
 	if len(holds) == 0 {
 		return Firm
 	}

@@ -32,8 +32,15 @@ func ParseCodes(query string) (codes Codes, problem string) {
 		return Codes{}, "malformed query"
 	}
 	for key, list := range values {
-		into := map[string]*int{"drain": &codes.Drain, "maint": &codes.Maint, "unhealthy": &codes.Unhealthy}[key]
-		if into == nil {
+		var into *int
+		switch key {
+		case "drain":
+			into = &codes.Drain
+		case "maint":
+			into = &codes.Maint
+		case "unhealthy":
+			into = &codes.Unhealthy
+		default:
 			return Codes{}, "unknown parameter: use drain, maint or unhealthy"
 		}
 		if len(list) != 1 {
