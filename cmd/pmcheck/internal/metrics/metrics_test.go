@@ -47,7 +47,8 @@ func TestFullStatusHasTheMetricsOfTheManual(t *testing.T) {
 				}},
 			}},
 			Probe: status.ProbeStatus{
-				Expiries: []check.Expiry{{Of: "ca", Name: "Puppet CA", Serial: "1", Until: now}, {Of: "crl", Name: "Puppet CA"}},
+				ExpiryWarn: 3600,
+				Expiries:   []check.Expiry{{Of: "ca", Name: "Puppet CA", Serial: "1", Until: now}, {Of: "crl", Name: "Puppet CA"}},
 			},
 			Silent: []status.Balancer{{Node: "lb2\xff", Service: "server"}},
 			Holds: []drain.Hold{
@@ -84,9 +85,15 @@ func TestFullStatusHasTheMetricsOfTheManual(t *testing.T) {
 		if strings.HasPrefix(f.GetName(), "pmcheck_") {
 			got = append(got, f.GetName())
 		}
+		if margin := f.GetMetric()[0].GetGauge().GetValue(); strings.Contains(f.GetName(), "margin") && margin != 3600 {
+			t.Errorf("a margin of %g s beside expiry.warn", margin)
+		}
 	}
 	if most := 40; len(got) > most {
 		t.Errorf("%d metrics, want at most %d", len(got), most)
+	}
+	if end := seconds(time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)); end < 2.5e11 {
+		t.Errorf("a certificate that is valid until 9999 expires at %g", end)
 	}
 	if diff := cmp.Diff(inManual(t), got); diff != "" {
 		t.Errorf("(-pmcheck(8) +program)\n%s", diff)
