@@ -116,9 +116,10 @@ func (d *Daemon) Serve(ctx context.Context) error {
 		ports.ServeHTTP(ctx, group, port, d)
 	}
 	// The file's permissions decide which users may connect to the socket.
-	sockets := &front.Server{Log: d.Log, Places: ports.Places}
+	sockets, commands := &front.Server{Log: d.Log, Places: ports.Places}, http.NewServeMux()
+	commands.HandleFunc("GET /status", d.serveStatus)
 	for _, socket := range d.Sockets {
-		sockets.ServeHTTP(ctx, group, socket, http.HandlerFunc(d.serveStatus))
+		sockets.ServeHTTP(ctx, group, socket, commands)
 	}
 	return group.Wait()
 }

@@ -100,7 +100,7 @@ func (d *Daemon) live(w http.ResponseWriter) {
 	line(w, http.StatusOK, "live")
 }
 
-// serveStatus answers with the status, whatever is asked. On the unix socket there is nothing else.
+// serveStatus answers with the status. On the unix socket there is nothing else.
 func (d *Daemon) serveStatus(w http.ResponseWriter, _ *http.Request) {
 	data, err := d.json.get(d, encode)
 	if err != nil {
