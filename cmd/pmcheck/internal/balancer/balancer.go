@@ -3,11 +3,25 @@
 //
 // A balancer can delay or refuse a drain; it can neither cause nor lift one.
 // Everything here comes from the network, so all of it is bounded.
+//
+// Not every client counts for every question. Each question is a method of [List]:
+//
+//	may one more check keep the master?     the balancer that asks, by Rule
+//	does its view matter to another one?    Rule.matters: not if it is lone, or hides the hold
+//	must it have let go of the master?      Told, and Counts; not Lone while the hold is leaving
+//	does it forbid a command?               Told, Lone; and a stop, only if AllLone
+//	does its view replace the fleet?        Decide: only if the setting balancers lists it
+//	does it end the wait of a young daemon? Trusted
+//	does it follow a hold blindly?          Told, Blind: the fleet is asked once more
+//	does it show that others may serve?     Told, Pool
+//	does it keep the gate open?             Told, Sending
+//	do its connections count?               not if LoneAt its address
 package balancer
 
 import (
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
@@ -33,6 +47,12 @@ const (
 	// ExpectedBack is how long a server that has left is expected back: a boot, or a start of
 	// Puppet Server, takes minutes.
 	ExpectedBack = 15 * time.Minute
+	// longestInterval bounds the interval that a balancer is believed to have. A client that asked twice, a day
+	// apart, is not waited for all day.
+	longestInterval = 5 * time.Minute
+	// TurnBackend is HAProxy's name for a backend without agents that sorts before every other. A master leaves the
+	// others only once it is out of this one, so that no two masters can leave at once.
+	TurnBackend = "0-turn"
 )
 
 // Balancer is one client that asks for a service.
@@ -66,9 +86,10 @@ type Balancer struct {
 	OthersSeen   time.Time `json:"others,omitzero"`
 	UnitWeight   int       `json:"unit_weight,omitempty"`
 
-	starts bool // the view is of a HAProxy that has just started
-	fitted bool // at the check before, it could do without this master
-	letOff bool // it was let off once: the next check is told of the hold
+	starts  bool // the view is of a HAProxy that has just started
+	justOut bool // this check is the first with the master out
+	fitted  bool // at the check before, it could do without this master
+	letOff  bool // it was let off once: the next check is told of the hold
 }
 
 // Counts reports whether the client is a balancer that a drain has to wait for. A
@@ -97,16 +118,37 @@ func (b *Balancer) Missing(now time.Time) (servers int, since time.Duration) {
 	if b.View == nil || !b.Pooled() {
 		return 0, 0
 	}
-	others := b.View.OthersWeight()
-	switch since = now.Sub(b.OthersSeen); {
-	case since >= ExpectedBack:
-	case others == 0:
-		servers = max(1, b.Others())
-	default:
-		servers = b.servers(b.OthersWeight - others)
+	since = now.Sub(b.OthersSeen)
+	if since >= ExpectedBack {
+		return 0, since
 	}
-	return servers, since
+	others := b.View.OthersWeight()
+	if others == 0 {
+		return max(1, b.Others()), since
+	}
+	return b.servers(b.OthersWeight - others), since
 }
+
+// Lone reports whether the balancer has this master alone: it shows no other server, is not in the middle of its
+// start, and expects none back. A backend for the only CA is lone, and a pool is whose other servers have been gone
+// for ExpectedBack.
+func (b *Balancer) Lone(now time.Time) bool {
+	if b.View == nil || b.Turns() {
+		return false
+	}
+	settled := b.View.Steps == 0
+	missing, _ := b.Missing(now)
+	return settled && b.View.OthersWeight() == 0 && missing == 0
+}
+
+// Backend returns HAProxy's name for the backend.
+func (b *Balancer) Backend() string {
+	backend, _, _ := strings.Cut(b.Name, "/")
+	return backend
+}
+
+// Turns reports whether the balancer is a backend without agents, in which masters take turns.
+func (b *Balancer) Turns() bool { return b.Backend() == TurnBackend }
 
 // servers returns how many servers a weight stands for. Less than half the weight of one is none: one that returns
 // gets its weight gradually, and others may weigh less than this one.
@@ -117,13 +159,20 @@ func (b *Balancer) servers(weight int) int {
 
 // observe takes a new view into account. before is the previous one, and may be nil.
 func (b *Balancer) observe(before, v *View, now time.Time) {
-	b.starts = v.Sends() && v.Steps != 0 && (before == nil || !before.Sends() || b.starts)
+	b.justOut = !v.Sends() && before != nil && before.Sends()
+
+	// A server that is UP and counts steps was refused lately, or its HAProxy has just started and has not checked
+	// the others yet. A server that was not refused did not lose its steps.
+	rises := v.Sends() && v.Steps != 0
+	wasNotUp := before == nil || !before.Sends()
+	b.starts = rises && (wasNotUp || b.starts || !b.Refused())
+
 	b.UnitWeight = max(b.UnitWeight, v.Weight)
 	others := v.OthersWeight()
-	switch {
-	case others == 0 || b.starts:
+	if others == 0 || b.starts {
 		return
-	case !b.Pooled():
+	}
+	if !b.Pooled() {
 		// While this master is out, it may be the weight of backups: whether there are
 		// others shows beside it.
 		b.OthersWeight = max(b.OthersWeight, others)
@@ -131,7 +180,8 @@ func (b *Balancer) observe(before, v *View, now time.Time) {
 			b.OthersSeen = now
 		}
 		return
-	case others >= b.OthersWeight || now.Sub(b.OthersSeen) >= ExpectedBack:
+	}
+	if others >= b.OthersWeight || now.Sub(b.OthersSeen) >= ExpectedBack {
 		b.OthersWeight = others
 	}
 	if missing, _ := b.Missing(now); missing == 0 {

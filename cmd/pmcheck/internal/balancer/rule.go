@@ -47,7 +47,7 @@ func NewRule(holds Holds, service string, maxOut config.MaxOut, now time.Time) R
 
 // Keeps returns why balancers of the service keep a master that is leaving. Of one that is ready it returns why
 // they would: a budget decides between masters then.
-func (r Rule) Keeps(all []Balancer, budget bool) (list []Obstacle) {
+func (r Rule) Keeps(all List, budget bool) (list []Obstacle) {
 	trial := r.mode == drain.Ready
 	if trial {
 		r.leaving, r.mode = drain.LeavingInTurn, drain.Drain
@@ -70,61 +70,82 @@ func (r Rule) Keeps(all []Balancer, budget bool) (list []Obstacle) {
 }
 
 // keeps reports whether balancer b keeps the master, and why: it is then answered by the verdict, as if
-// there was no hold. all are the balancers that still ask, b among them. A balancer that sends no view, or
-// hides the hold from itself, does not keep it.
-//
-// With the master still in, a balancer keeps it
-//   - while it shows no other server;
-//   - unless it may miss one more now and at the check before, no other balancer shows that it may not,
-//     and each balancer before it, by node and name, has the master out.
-//
-// With the master out, it takes it back
-//   - if it shows no other server: the pool heals by itself;
-//   - if it misses too many with this one, while some other balancer still has this one in: two masters
-//     that got half of their balancers each would wait for each other for ever.
-//
-// A master that leaves beside a spare asks for nothing but that other server.
-func (r Rule) keeps(b *Balancer, all []Balancer) (why Obstacle, keeps bool) {
-	switch {
-	case !r.asks(b):
-		return why, false
-	case b.Spare() == 0:
-		return b.without(r.now), true
-	case r.leaving == drain.LeavingBesideSpare:
+// there was no hold. all are the balancers that still ask, b among them.
+func (r Rule) keeps(b *Balancer, all List) (why Obstacle, keeps bool) {
+	if !r.asks(b) {
 		return why, false
 	}
-	fits, sends := b.fits(r.maxOut, r.now), b.View.Sends()
-	switch {
-	case !sends && fits:
-		return why, false
-	case sends && !fits:
+	if b.Spare() == 0 { // its agents would go nowhere; a pool whose other server has died heals by itself
 		return b.without(r.now), true
-	case sends && !b.fitted:
+	}
+	if r.leaving == drain.LeavingBesideSpare {
+		return why, false
+	}
+	if b.View.Sends() {
+		return r.waits(b, all)
+	}
+	return r.takesBack(b, all)
+}
+
+// asks reports whether the balancer has a say: a balancer without a view, and one that hides the hold from itself,
+// follows the answers.
+func (r Rule) asks(b *Balancer) bool {
+	return r.leaving != drain.Firm && b.View != nil && !b.Hides(r.mode)
+}
+
+// waits reports whether balancer b, which has the master in, may not miss it yet: it must be able to do without this
+// master now and at the check before, no other balancer may show that it cannot, and each balancer before it, by node
+// and name, must have the master out.
+func (r Rule) waits(b *Balancer, all List) (why Obstacle, waits bool) {
+	if !b.fits(r.maxOut, r.now) {
+		return b.without(r.now), true
+	}
+	if !b.fitted {
 		return NewObstacle(ObstacleTurn, "balancer %s has its other servers only since now", b.Label()), true
 	}
-	for i := range all {
-		o := &all[i]
-		if o.View == nil || o.key() == b.key() || !o.Pooled() || o.Hides(r.mode) || !r.leaves(o.Service) {
-			continue // what it says does not matter to b
-		}
-		switch {
-		case !sends && o.View.Sends():
-			return b.without(r.now), true
-		case sends && !o.fits(r.maxOut, r.now):
+	for _, o := range r.others(b, all) {
+		if !o.fits(r.maxOut, r.now) {
 			return o.without(r.now), true
-		case sends && o.View.Sends() && o.before(b):
+		}
+		if o.View.Sends() && o.before(b) {
 			return NewObstacle(ObstacleOrder, "balancer %s comes first", o.Label()), true
 		}
 	}
 	return why, false
 }
 
-func (r Rule) asks(b *Balancer) bool {
-	return r.leaving != drain.Firm && b.View != nil && !b.Hides(r.mode)
+// takesBack reports whether balancer b, which has the master out, takes it back because it misses too many servers.
+func (r Rule) takesBack(b *Balancer, all List) (why Obstacle, takesBack bool) {
+	if b.fits(r.maxOut, r.now) {
+		return why, false
+	}
+	// Two checks have crossed, and two masters have left. Later, while its last agents finish, a master does not
+	// return because another one dies. A balancer that counts good answers was not refused, and goes on.
+	if b.justOut || !b.Refused() {
+		return b.without(r.now), true
+	}
+	// Two masters that got half of their balancers each would wait for each other for ever.
+	for _, o := range r.others(b, all) {
+		if o.View.Sends() {
+			return b.without(r.now), true
+		}
+	}
+	return why, false
 }
 
-// Pooled reports whether the balancer has ever had another server. One that has not, such as a backend
-// for the only CA, keeps a master until its hold is firm, and no other balancer waits for it.
+// others returns the balancers whose views matter to balancer b.
+func (r Rule) others(b *Balancer, all List) List {
+	return all.keep(func(o *Balancer) bool { return o.key() != b.key() && r.matters(o) })
+}
+
+// matters reports whether what a balancer says matters to another one. A lone balancer keeps the master until the
+// hold is firm, so nothing waits for it.
+func (r Rule) matters(o *Balancer) bool {
+	concerned := o.View != nil && !o.Hides(r.mode) && r.leaves(o.Service)
+	return concerned && !o.Lone(r.now)
+}
+
+// Pooled reports whether the balancer has ever had another server.
 func (b *Balancer) Pooled() bool { return !b.OthersSeen.IsZero() }
 
 // Spare returns the weight of the other servers to which the balancer gives new sessions. What HAProxy
@@ -145,10 +166,10 @@ func (b *Balancer) fits(most config.MaxOut, now time.Time) bool {
 // without says which server the balancer cannot do without: this one, or one that is missing.
 func (b *Balancer) without(now time.Time) Obstacle {
 	missing, since := b.Missing(now)
-	switch {
-	case missing == 0:
+	if missing == 0 {
 		return b.Alone()
-	case b.Spare() == 0:
+	}
+	if b.Spare() == 0 {
 		return NewObstacle(ObstacleTurn, "balancer %s has had no other server for %s", b.Label(), text.Age(since))
 	}
 	return NewObstacle(ObstacleTurn, "balancer %s has been missing a server for %s", b.Label(), text.Age(since))
@@ -159,11 +180,13 @@ func (b *Balancer) Alone() Obstacle {
 	return NewObstacle(ObstacleLast, "balancer %s has no other server for %s", b.Label(), b.Name)
 }
 
-// before orders balancers, the same on each master: by node, then by name without the server's own.
+// before orders balancers, the same on each master: by node, then by the name of the backend.
 func (b *Balancer) before(o *Balancer) bool {
-	backend, _, _ := strings.Cut(b.Name, "/")
-	other, _, _ := strings.Cut(o.Name, "/")
-	return cmp.Or(cmp.Compare(b.Node, o.Node), cmp.Compare(backend, other), b.Source.Compare(o.Source)) < 0
+	return cmp.Or(
+		cmp.Compare(b.Node, o.Node),
+		cmp.Compare(b.Backend(), o.Backend()),
+		b.Source.Compare(o.Source),
+	) < 0
 }
 
 // ObstacleKind says what an Obstacle is.

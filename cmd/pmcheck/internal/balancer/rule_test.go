@@ -120,6 +120,8 @@ func TestWhoMayLoseAMaster(t *testing.T) {
 			"200 200 200", spare, ""},
 		{"HAProxy starts", "lb1 UP 100/200; lb1 NOLB 100/100; hold; lb1 UP 1/3 100/200; lb1 UP 100/200; lb1 UP 100/200;" +
 			"lb1 UP 100/200", "200 200 200 404", turn, ""},
+		{"HAProxy is reloaded beside a firm master: UP before, and not refused", "lb1 UP 100/200; lb1 UP 100/100; hold;" +
+			"lb1 UP 1/3 100/200; lb1 UP 100/100", "200 200", turn, ""},
 		{"weight 0", "lb1 UP 0/100; hold; lb1 UP 0/100; lb1 UP 0/100", "200 404", turn, ""},
 		{"without a view", "lb1; hold; lb1; lb1", "404 404", turn, ""},
 		{"two balancers, in order", "lb1 UP 100/200; lb2 UP 100/200; hold; lb2 UP 100/200; lb2 UP 100/200; lb1 UP 100/200;" +
@@ -130,11 +132,20 @@ func TestWhoMayLoseAMaster(t *testing.T) {
 			"lb1 UP 100/200", "200 200 200", turn, ""},
 		{"half of the balancers each", "lb1 UP 100/300; lb2 UP 100/300; hold; lb1 UP 100/300; lb1 UP 100/300;" +
 			"lb1 NOLB 100/100; lb2 UP 100/200", "200 404 200 200", turn, ""},
-		{"out of the first, which misses another", "lb1 UP 100/300; hold; lb1 UP 100/300; lb1 UP 100/300;" +
-			"lb1 NOLB 100/100", "200 404 404", turn, ""},
+		{"two checks crossed: back at the first check with the master out", "lb1 UP 100/300; hold; lb1 UP 100/300;" +
+			"lb1 UP 100/300; lb1 NOLB 100/100", "200 404 200", turn, ""},
+		{"crossed, and plain 503: back over several checks", "lb1 UP 100/300; hold; lb1 UP 100/300; lb1 UP 100/300;" +
+			"lb1 UP 1/3 100/300; lb1 DOWN 100/100; lb1 DOWN 1/2 100/100; lb1 UP 100/200", "200 404 404 200 200 200", turn, ""},
+		{"crossed, and the other one went back first", "lb1 UP 100/300; hold; lb1 UP 100/300; lb1 UP 100/300;" +
+			"lb1 UP 1/3 100/300; lb1 DOWN 100/100; lb1 DOWN 1/2 100/200; lb1 DOWN 100/200", "200 404 404 200 404 404", turn, ""},
+		{"out, and another dies while the last agents finish", "lb1 UP 100/300; hold; lb1 UP 100/300; lb1 UP 100/300;" +
+			"lb1 NOLB 100/200; lb1 NOLB 100/100", "200 404 404 404", turn, ""},
 		{"another service comes first", "lb1/a UP 100/200; lb1/b UP 100/200; hold; lb1/b UP 100/200; lb1/b UP 100/200;" +
 			"lb1/a UP 100/200; lb1/a UP 100/200; lb1/a NOLB 100/100; lb1/b UP 100/200; lb1/b UP 100/200",
 			"200 200 200 404 404 200 404", turn, ""},
+		{"a balancer that has lost its others for long does not count", "lb1 UP 100/200; lb2 UP 100/200; +20m;" +
+			"lb1 UP 100/100; lb2 UP 100/200; hold; lb1 UP 100/100; lb2 UP 100/200; lb2 UP 100/200; lb1 UP 100/100",
+			"200 200 404 200", turn, ""},
 		{"the only CA does not count", "lb1/a UP 100/100; lb1/b UP 100/200; hold; lb1/a UP 100/100; lb1/b UP 100/200;" +
 			"lb1/b UP 100/200; lb1/a UP 100/100", "200 200 404 200", turn, ""},
 		{"a service that is not held does not count", "lb1/x UP 100/200; lb2 UP 100/200; hold; lb2 UP 100/200;" +

@@ -1,7 +1,6 @@
 package balancer
 
 import (
-	"cmp"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -58,7 +57,7 @@ func (t *Tracker) Answer(c Check, r Rule, decide func(spare bool) answer.Answer)
 	}
 	spare, lets := true, false
 	if r.asks(b) {
-		_, keeps := r.keeps(b, Current(t.all(), r.now))
+		_, keeps := r.keeps(b, t.all().Current(r.now))
 		spare, lets = !keeps, !keeps
 		if lets && b.View.Sends() && !b.letOff {
 			spare, delay = false, b.shift()
@@ -107,6 +106,7 @@ func (t *Tracker) note(c Check, now time.Time) *Balancer {
 	case b.Checks > 1:
 		b.Interval += (gap.Seconds() - b.Interval) / 4
 	}
+	b.Interval = min(b.Interval, longestInterval.Seconds())
 	before := b.View
 	b.Seen, b.View, b.Listed, b.Codes = now, view, c.Listed, c.Codes
 	b.Asks = text.Printable(c.URI, maxName)
@@ -146,13 +146,14 @@ func (t *Tracker) admit(b Balancer, now time.Time) *Balancer {
 
 // Restore adds what All returned in an earlier process. It does not replace
 // entries of this process.
-func (t *Tracker) Restore(list []Balancer, now time.Time) {
+func (t *Tracker) Restore(list List, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, b := range list {
 		if b.Seen.After(now) { // the clock was set back
 			b.Seen = now
 		}
+		b.Interval = min(b.Interval, longestInterval.Seconds())
 		t.admit(b, now)
 	}
 }
@@ -176,46 +177,31 @@ func (t *Tracker) forgetOldest(of func(*Balancer) bool) {
 
 // All returns the balancers that ask, and those that no longer do, in a stable order. A slow one may ask again, and
 // its interval can be measured only if the time of its last check is still known.
-func (t *Tracker) All() []Balancer {
+func (t *Tracker) All() List {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.all()
 }
 
-func (t *Tracker) all() []Balancer {
-	list := make([]Balancer, 0, len(t.list))
+func (t *Tracker) all() List {
+	list := make(List, 0, len(t.list))
 	for _, b := range t.list {
 		list = append(list, *b)
 	}
-	slices.SortStableFunc(list, func(x, y Balancer) int {
-		return cmp.Or(cmp.Compare(x.Node, y.Node), x.Source.Compare(y.Source), cmp.Compare(x.Name, y.Name))
-	})
+	list.sort()
 	return list
 }
 
-// Current returns those of all that still ask.
-func Current(all []Balancer, now time.Time) []Balancer {
-	return slices.DeleteFunc(slices.Clone(all), func(b Balancer) bool { return b.gone(now) })
-}
-
-// Silent returns those of all that asked within the last day and have stopped, SilentAfter ago or
-// longer. One whose address still asks for the same service is not among them.
-func Silent(all []Balancer, now time.Time) []Balancer {
-	current := Current(all, now)
-	return slices.DeleteFunc(slices.Clone(all), func(b Balancer) bool {
-		since := now.Sub(b.Seen)
-		return !b.Counts() || !b.gone(now) || since < SilentAfter || since > silentFor ||
-			slices.ContainsFunc(current, func(c Balancer) bool { return c.Source == b.Source && c.Service == b.Service })
+// Believe lists the balancers in the networks of the setting balancers, and forgets the others. Without the setting,
+// every client is believed, and none is listed.
+func (t *Tracker) Believe(networks []netip.Prefix) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	listed := len(networks) > 0
+	t.list = slices.DeleteFunc(t.list, func(b *Balancer) bool {
+		return listed && !slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(b.Source) })
 	})
-}
-
-// Asked returns when one of all asked last; zero if none has. HAProxy does not check a server in MAINT, and keeps
-// its sessions.
-func Asked(all []Balancer) (last time.Time) {
-	for _, b := range all {
-		if b.Counts() && b.Seen.After(last) {
-			last = b.Seen
-		}
+	for _, b := range t.list {
+		b.Listed = listed
 	}
-	return last
 }

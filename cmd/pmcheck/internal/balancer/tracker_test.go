@@ -113,12 +113,12 @@ func TestABalancerIsForgottenAfterItsPause(t *testing.T) {
 	} {
 		b, last := new(Tracker), time.Now()
 		for n := range tt.checks {
-			if last = last.Add(tt.every); n > 1 && len(Current(b.All(), last.Add(-1))) != 1 {
+			if last = last.Add(tt.every); n > 1 && len(b.All().Current(last.Add(-1))) != 1 {
 				t.Errorf("%s: forgotten between two checks", tt.name)
 			}
 			record(b, lb, Check{View: tt.view}, tt.code, last)
 		}
-		if len(Current(b.All(), last.Add(tt.after))) != 1 || len(Current(b.All(), last.Add(tt.after+1))) != 0 {
+		if len(b.All().Current(last.Add(tt.after))) != 1 || len(b.All().Current(last.Add(tt.after+1))) != 0 {
 			t.Errorf("%s: not forgotten after %s", tt.name, tt.after)
 		}
 	}
@@ -135,7 +135,7 @@ func TestBalancerThatWasAwayCountsAsBefore(t *testing.T) {
 			for range times {
 				now = now.Add(2 * time.Second)
 				record(b, lb, Check{View: tt.view}, 200, now)
-				got = Current(b.All(), now)[0]
+				got = b.All().Current(now)[0]
 			}
 			return got
 		}
@@ -157,11 +157,11 @@ func TestRestoreKeepsNewerEntries(t *testing.T) {
 	for range 2 * maxBalancers {
 		b.Restore(left, now)
 	}
-	if list := Current(b.All(), now); len(list) != 2 || list[0].Answer.Code != 503 || list[1].Answer.Code != 200 {
+	if list := b.All().Current(now); len(list) != 2 || list[0].Answer.Code != 503 || list[1].Answer.Code != 200 {
 		t.Errorf("got %+v", list)
 	}
 	early.Restore(left, now.Add(-time.Hour)) // the clock was set back
-	if n := len(Current(early.All(), now.Add(-time.Hour+unknownGoneAfter+1))); n != 0 {
+	if n := len(early.All().Current(now.Add(-time.Hour+unknownGoneAfter+1))); n != 0 {
 		t.Errorf("%d balancers stay because the clock was set back", n)
 	}
 	record(early, lb, Check{}, 200, now.Add(-2*time.Hour)) // and set back once more
@@ -181,7 +181,7 @@ func TestOtherCodesFromOneAddressAreAnotherBalancer(t *testing.T) {
 	}
 	restored := new(Tracker)
 	restored.Restore(b.All(), now)
-	list := Current(restored.All(), now)
+	list := restored.All().Current(now)
 	for i, code := range []int{503, 404} {
 		if got := list[i]; got.Codes.Drain != code || got.Answer.Code != code || got.Answers != 3 || got.Interval != 2 {
 			t.Errorf("%+v", got)
@@ -190,7 +190,7 @@ func TestOtherCodesFromOneAddressAreAnotherBalancer(t *testing.T) {
 	for _, code := range []int{404, 503} {
 		record(b, lb, Check{Codes: answer.Codes{Drain: code}, View: "UP; name=p/m1; node=lb1"}, 200, now)
 	}
-	if list := Current(b.All(), now); len(list) != 3 || list[2].Checks != 2 {
+	if list := b.All().Current(now); len(list) != 3 || list[2].Checks != 2 {
 		t.Errorf("a balancer that names itself, and changes its codes: %+v", list)
 	}
 }
@@ -226,7 +226,7 @@ func TestServerThatLeftRecentlyIsMissing(t *testing.T) {
 			now = now.Add(time.Minute)
 			record(b, lb, Check{View: strings.Replace(view, " ", "; name=p/m1; node=lb1; weight=", 1)}, 200, now)
 		}
-		if got, _ := Current(b.All(), now)[0].Missing(now); got != tt.missing {
+		if got, _ := b.All().Current(now)[0].Missing(now); got != tt.missing {
 			t.Errorf("%s: %d are missing, want %d", tt.name, got, tt.missing)
 		}
 	}
@@ -253,7 +253,7 @@ func TestACrowdEvictsNoBalancer(t *testing.T) {
 		ask(fmt.Sprintf("10.0.%d.%d", n%3, n%256), n, Check{})
 	}
 	ask("203.0.113.3", 0, Check{View: "lb3"})
-	list, count := Current(b.All(), now), map[string]int{}
+	list, count := b.All().Current(now), map[string]int{}
 	for _, known := range list {
 		count[network(known.Source).Addr().String()]++
 	}
@@ -278,7 +278,7 @@ func TestACrowdEvictsNoBalancer(t *testing.T) {
 	})
 	now = now.Add(time.Hour)
 	ask("203.0.113.4", 0, Check{View: "lb5"})
-	if list := Current(b.All(), now); len(list) != 1 {
+	if list := b.All().Current(now); len(list) != 1 {
 		t.Errorf("%d ask once the others have gone, want 1", len(list))
 	}
 }
@@ -311,11 +311,11 @@ func TestABalancerThatNoLongerAsksHasAsked(t *testing.T) {
 		for after, silent := range map[time.Duration]bool{
 			30 * time.Second: false, 2 * time.Minute: tt.asked, 23 * time.Hour: tt.asked, 25 * time.Hour: false,
 		} {
-			if n := len(Silent(restored.All(), last.Add(after))); (n == 1) != silent {
+			if n := len(restored.All().Silent(last.Add(after))); (n == 1) != silent {
 				t.Errorf("%s: %d balancers are silent after %s", tt.name, n, after)
 			}
 		}
-		if got := Asked(restored.All()); got.Equal(last) != tt.asked || len(Current(restored.All(), later)) != 0 {
+		if got := restored.All().Asked(); got.Equal(last) != tt.asked || len(restored.All().Current(later)) != 0 {
 			t.Errorf("%s: asked last at %v, want %v", tt.name, got, last)
 		}
 	}

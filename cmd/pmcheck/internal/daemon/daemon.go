@@ -81,6 +81,7 @@ func (d *Daemon) apply(c config.Config, file string) {
 // Reload applies a new configuration while serving.
 func (d *Daemon) Reload(c config.Config, file string) {
 	d.apply(c, file)
+	d.balancers.Believe(c.Balancers)
 	d.monitor.Reload(c)
 	d.Log.Info("configuration reloaded", "file", file)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"slices"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
@@ -23,12 +22,12 @@ func (d *Daemon) balancersFile() systemd.RuntimeFile {
 // them, until a slow balancer asks again, a command would consider the master idle, or not
 // see that it is the last server.
 func (d *Daemon) recall(now time.Time) {
-	list, err := systemd.Load[[]balancer.Balancer](d.balancersFile())
+	list, err := systemd.Load[balancer.List](d.balancersFile())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		d.Log.Warn("cannot read the balancers of the previous daemon", "error", err)
 	}
-	list = slices.DeleteFunc(list, func(b balancer.Balancer) bool { return !d.believed(b.Source) })
 	d.balancers.Restore(list, now)
+	d.balancers.Believe(d.settings.Load().Balancers)
 }
 
 // remember saves the balancers every rememberEvery until ctx ends, and then once more.

@@ -78,9 +78,9 @@ func (d *Daemon) status(now time.Time) status.Status {
 		s.Warnings = append(s.Warnings, "listen has changed since the daemon was started: restart pmcheck")
 	}
 	all := d.balancers.All()
-	s.Balancers, s.BalancerAsked = balancer.Current(all, now), balancer.Asked(all)
+	s.Balancers, s.BalancerAsked = all.Current(now), all.Asked()
 	if now.Sub(d.started) > balancer.SilentAfter {
-		s.Silent = balancer.Silent(all, now)
+		s.Silent = all.Silent(now)
 	}
 	s.Refused = d.refused.At(now)
 	s.Budget = d.budget.Load()

@@ -179,8 +179,8 @@ func (m *member) status() status.Status {
 			Answer:       answer.Decide(mode, m.verdict, answer.Codes{}, true),
 			Checks:       []check.Finding{jruby},
 		}},
-		Balancers:     balancer.Current(balancers, now),
-		BalancerAsked: balancer.Asked(balancers),
+		Balancers:     balancers.Current(now),
+		BalancerAsked: balancers.Asked(),
 		Probe:         status.ProbeStatus{Asked: now},
 	}
 	s.Services[0].Keeps = m.rule(m.holds, now).Keeps(s.Balancers, m.budget)

@@ -8,6 +8,7 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/drain"
@@ -19,7 +20,7 @@ func New(s *monitor.State, c *config.Config, now time.Time) Status {
 		Certname:  c.Probe.Certname,
 		Time:      now,
 		Holds:     append([]drain.Hold{}, s.Holds.At(now).Holds()...),
-		Balancers: []Balancer{},
+		Balancers: balancer.List{},
 		Believed:  c.Balancers,
 		Probe:     NewProbeStatus(c.Probe.Address, s.Result),
 	}

@@ -45,13 +45,13 @@ type Status struct {
 	Services []ServiceStatus `json:"services"` // the first is the master itself
 	Holds    []drain.Hold    `json:"holds"`    // in effect
 	// Balancers are the clients that ask, each with its view of this master.
-	Balancers []Balancer `json:"balancers"`
+	Balancers balancer.List `json:"balancers"`
 	// BalancerAsked is when a balancer asked last, be it one that no longer asks; zero if
 	// none ever has, as far as this daemon and those before it know. A restart of the
 	// daemon keeps it, a stop does not.
 	BalancerAsked time.Time `json:"balancer_asked,omitzero"`
 	// Silent are the balancers that asked within the last day and have stopped.
-	Silent []Balancer `json:"silent,omitempty"`
+	Silent balancer.List `json:"silent,omitempty"`
 	// Believed are the networks whose clients count as balancers.
 	Believed []netip.Prefix `json:"believed"`
 	// Refused says which connections to the port for balancers were closed instead of answered.

@@ -1,0 +1,118 @@
+package balancer
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// List are balancers of one master. Its methods say which of them count for a question; the package
+// comment has them side by side.
+type List []Balancer
+
+// keep returns the balancers for which the condition is true, in a list of its own.
+func (l List) keep(condition func(b *Balancer) bool) (kept List) {
+	kept = List{} // never null in JSON
+	for i := range l {
+		if condition(&l[i]) {
+			kept = append(kept, l[i])
+		}
+	}
+	return kept
+}
+
+func (l List) any(condition func(b *Balancer) bool) bool {
+	return slices.ContainsFunc(l, func(b Balancer) bool { return condition(&b) })
+}
+
+// Current returns the balancers that still ask.
+func (l List) Current(now time.Time) List {
+	return l.keep(func(b *Balancer) bool { return !b.gone(now) })
+}
+
+// Silent returns the balancers that asked within the last day and have stopped, SilentAfter ago or
+// longer. A balancer whose address still asks for the same service is not among them.
+func (l List) Silent(now time.Time) List {
+	current := l.Current(now)
+	return l.keep(func(b *Balancer) bool {
+		since := now.Sub(b.Seen)
+		if !b.Counts() || !b.gone(now) || since < SilentAfter || since > silentFor {
+			return false
+		}
+		return !current.any(func(c *Balancer) bool { return c.Source == b.Source && c.Service == b.Service })
+	})
+}
+
+// Asked returns when one of the balancers asked last; zero if none has. HAProxy does not check a server in MAINT,
+// and keeps its sessions.
+func (l List) Asked() (last time.Time) {
+	for _, b := range l {
+		if b.Counts() && b.Seen.After(last) {
+			last = b.Seen
+		}
+	}
+	return last
+}
+
+// Told returns the balancers that hear of a hold in that mode on a service: they ask for the service, and did not
+// choose a code that hides the hold. A hold on the empty service concerns every service.
+func (l List) Told(service string, mode drain.Mode) List {
+	return l.keep(func(b *Balancer) bool {
+		return (service == "" || b.Service == service) && !b.Hides(mode)
+	})
+}
+
+// Sending returns the balancers that give new sessions to this master, by their own view.
+func (l List) Sending() List {
+	return l.keep(func(b *Balancer) bool { return b.View != nil && b.View.Sends() })
+}
+
+// Blind returns the balancers that follow every answer, since they do not say which servers they use.
+func (l List) Blind() List {
+	return l.keep(func(b *Balancer) bool { return b.View == nil && b.Counts() })
+}
+
+// Lone returns the balancers that have this master alone.
+func (l List) Lone(now time.Time) List {
+	return l.keep(func(b *Balancer) bool { return b.Lone(now) })
+}
+
+// AllLone reports whether there are balancers, and none but this master can serve their agents. What only takes
+// turns has no agents.
+func (l List) AllLone(now time.Time) bool {
+	counting := l.keep(func(b *Balancer) bool { return b.Counts() && !b.Turns() })
+	return len(counting) > 0 && !counting.any(func(b *Balancer) bool { return !b.Lone(now) })
+}
+
+// Pool returns the balancers that show another server, or expect one back.
+func (l List) Pool(now time.Time) List {
+	return l.keep(func(b *Balancer) bool { return b.View != nil && !b.Turns() && !b.Lone(now) })
+}
+
+// Trusted returns the balancers that the setting balancers lists. Any client can claim to be another balancer.
+func (l List) Trusted() List {
+	return l.keep(func(b *Balancer) bool { return b.Listed && b.Counts() })
+}
+
+// Decide reports whether views decide alone about a service in a mode: a trusted balancer with other servers sends
+// its view.
+func (l List) Decide(service string, mode drain.Mode) bool {
+	return l.Told(service, mode).Trusted().any(func(b *Balancer) bool { return b.View != nil && b.Pooled() })
+}
+
+// LoneAt reports whether an address is that of trusted balancers all of which have this master alone: their agents
+// can go nowhere else, so a stop does not wait for their connections.
+func (l List) LoneAt(source netip.Addr, now time.Time) bool {
+	there := l.keep(func(b *Balancer) bool { return b.Source == source })
+	return len(there) > 0 && !there.any(func(b *Balancer) bool { return !b.Listed || !b.Lone(now) })
+}
+
+// sort orders a list for people: by node, address and name.
+func (l List) sort() {
+	slices.SortStableFunc(l, func(x, y Balancer) int {
+		return cmp.Or(cmp.Compare(x.Node, y.Node), x.Source.Compare(y.Source), cmp.Compare(x.Name, y.Name))
+	})
+}

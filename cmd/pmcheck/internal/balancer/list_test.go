@@ -1,0 +1,165 @@
+package balancer
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// The balancers of TestWhichBalancersCount, by node. Each asks for the service server, and tells what its name says.
+func everyKind(now time.Time) List {
+	view := func(state string, weight, total int) *View {
+		return &View{State: state, Weight: weight, WeightTotal: total}
+	}
+	list := List{
+		{Node: "pair", View: view("UP", 100, 200), OthersWeight: 100, OthersSeen: now, Name: "puppet/m1"},
+		{Node: "expects", View: view("UP", 100, 100), OthersWeight: 100, OthersSeen: now.Add(-time.Minute)},
+		{Node: "out", View: view("NOLB", 100, 100), OthersWeight: 100, OthersSeen: now},
+		{Node: "alone", View: view("UP", 100, 100)},
+		{Node: "alone-listed", View: view("UP", 100, 100), Listed: true},
+		{Node: "widowed", View: view("UP", 100, 100), OthersWeight: 100, OthersSeen: now.Add(-ExpectedBack)},
+		{Node: "starts", View: &View{State: "UP", Step: 1, Steps: 3, Weight: 100, WeightTotal: 100}},
+		{Node: "turn", View: view("UP", 100, 100), Name: "0-turn/m1"},
+		{Node: "blind", Checks: steadyChecks},
+		{Node: "blind-listed", Checks: 1, Listed: true},
+		{Node: "person", Checks: 1},
+		{Node: "hides", View: view("UP", 100, 100), Codes: answer.Codes{Drain: 200}},
+		{Node: "pair-listed", View: view("UP", 100, 200), OthersWeight: 100, OthersSeen: now, Listed: true},
+		{Node: "ca", View: view("UP", 100, 100)},
+	}
+	for i := range list {
+		b := &list[i]
+		b.Service, b.Seen, b.UnitWeight = "server", now, 100
+		b.Source = netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})
+	}
+	list[len(list)-1].Service = "ca"
+	return list
+}
+
+func nodes(list List) string {
+	var names []string
+	for _, b := range list {
+		names = append(names, b.Node)
+	}
+	return strings.Join(names, " ")
+}
+
+func TestWhichBalancersCount(t *testing.T) {
+	now := time.Now()
+	told := everyKind(now).Told("server", drain.Drain)
+	for question, tt := range map[string]struct {
+		got  List
+		want string
+	}{
+		"hears of a hold on the server": {told, "pair expects out alone alone-listed widowed starts turn blind " +
+			"blind-listed person pair-listed"},
+		"hears of a hold in maint":      {everyKind(now).Told("ca", drain.Maint), "ca"},
+		"hears of a hold on everything": {everyKind(now)[11:].Told("", drain.Drain), "pair-listed ca"},
+		"still sends": {told.Sending(), "pair expects alone alone-listed widowed starts turn " +
+			"pair-listed"},
+		"follows blindly":         {told.Blind(), "blind blind-listed"},
+		"has this master alone":   {told.Lone(now), "alone alone-listed widowed"},
+		"shows or expects others": {told.Pool(now), "pair expects out starts pair-listed"},
+		"is trusted":              {told.Trusted(), "alone-listed blind-listed pair-listed"},
+	} {
+		if got := nodes(tt.got); got != tt.want {
+			t.Errorf("%s: %s\nwant %s", question, got, tt.want)
+		}
+	}
+}
+
+// pick returns the balancers of some nodes.
+func (l List) pick(names string) List {
+	return l.keep(func(b *Balancer) bool { return strings.Contains(" "+names+" ", " "+b.Node+" ") })
+}
+
+// TestOneVoiceAloneDecidesNothing: what a list says depends on each balancer that counts.
+func TestOneVoiceAloneDecidesNothing(t *testing.T) {
+	now := time.Now()
+	for _, tt := range []struct {
+		nodes   string
+		allLone bool
+		decide  bool
+	}{
+		{"", false, false},
+		{"alone", true, false},
+		{"alone widowed", true, false},
+		{"alone turn", true, false},
+		{"turn", false, false},
+		{"alone person", true, false},
+		{"alone pair", false, false},
+		{"alone expects", false, false},
+		{"alone starts", false, false},
+		{"alone blind", false, false},
+		{"pair", false, false},        // it may be any client
+		{"alone-listed", true, false}, // it has no pool
+		{"pair-listed", false, true},
+		{"blind-listed", false, false},
+	} {
+		list := everyKind(now).pick(tt.nodes)
+		if allLone := list.AllLone(now); allLone != tt.allLone {
+			t.Errorf("%q: all are lone: %v, want %v", tt.nodes, allLone, tt.allLone)
+		}
+		if decide := list.Decide("server", drain.Drain); decide != tt.decide {
+			t.Errorf("%q: views decide: %v, want %v", tt.nodes, decide, tt.decide)
+		}
+	}
+}
+
+func TestConnectionsOfAnAddressCountUnlessItIsTrustedAndLone(t *testing.T) {
+	now := time.Now()
+	list := everyKind(now)
+	shared := list.pick("alone-listed ca")
+	shared[1].Source, shared[1].Listed = shared[0].Source, true
+	shared[1].View.WeightTotal = 200
+	for i, tt := range []struct {
+		list List
+		want bool
+	}{
+		{list.pick("alone"), false}, // any client can say so
+		{list.pick("alone-listed"), true},
+		{list.pick("pair-listed"), false},
+		{shared, false}, // the CA's backend and the pool have one HAProxy
+	} {
+		if got := tt.list.LoneAt(tt.list[0].Source, now); got != tt.want {
+			t.Errorf("case %d: %v, want %v", i, got, tt.want)
+		}
+	}
+	if list.LoneAt(netip.MustParseAddr("203.0.113.9"), now) {
+		t.Error("an address that does not ask is that of a lone balancer")
+	}
+}
+
+func TestAnIntervalIsBelievedForFiveMinutes(t *testing.T) {
+	tracker, now := new(Tracker), time.Now()
+	list := everyKind(now).pick("pair")
+	list[0].Interval = 1e300
+	tracker.Restore(list, now)
+	if got := tracker.All()[0].Interval; got != longestInterval.Seconds() {
+		t.Errorf("restored with an interval of %g s", got)
+	}
+	for range 2 { // a day apart
+		now = now.Add(24 * time.Hour)
+		record(tracker, netip.MustParseAddr("198.51.100.9"), Check{View: "UP; name=a/m1; node=forged; weight=1/2"}, 200, now)
+	}
+	if kept := tracker.All().Current(now.Add(3*longestInterval + time.Second)).pick("forged"); len(kept) > 0 {
+		t.Errorf("a client that asks once a day is waited for: %+v", kept)
+	}
+}
+
+func TestBelieveForgetsOtherBalancers(t *testing.T) {
+	tracker, now := new(Tracker), time.Now()
+	tracker.Restore(everyKind(now), now)
+	tracker.Believe([]netip.Prefix{netip.MustParsePrefix("192.0.2.1/32")})
+	if list := tracker.All(); len(list) != 1 || list[0].Node != "expects" || !list[0].Listed {
+		t.Errorf("%+v", list)
+	}
+	tracker.Believe(nil)
+	if list := tracker.All(); len(list) != 1 || list[0].Listed {
+		t.Errorf("without the setting: %+v", list)
+	}
+}
