@@ -14,7 +14,7 @@
 //	does it end the wait of a young daemon? Trusted
 //	does it follow a hold blindly?          Told, Blind: the fleet is asked once more
 //	does it show that others may serve?     Told, Pool
-//	does it keep the gate open?             Told, Sending
+//	does it keep the gate open?             Told, Sending, and not Lone
 //	do its connections count?               not if LoneAt its address
 package balancer
 

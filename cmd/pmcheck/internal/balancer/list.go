@@ -83,13 +83,31 @@ func (l List) Lone(now time.Time) List {
 // AllLone reports whether there are balancers, and none but this master can serve their agents. What only takes
 // turns has no agents.
 func (l List) AllLone(now time.Time) bool {
-	counting := l.keep(func(b *Balancer) bool { return b.Counts() && !b.Turns() })
-	return len(counting) > 0 && !counting.any(func(b *Balancer) bool { return !b.Lone(now) })
+	agents := l.withAgents()
+	return len(agents) > 0 && !agents.any(func(b *Balancer) bool { return !b.Lone(now) })
+}
+
+// AllStranded reports whether there are balancers, and each of them sends its agents to this master for want of
+// another one, be it for a moment.
+func (l List) AllStranded() bool {
+	agents := l.withAgents()
+	return len(agents) > 0 && !agents.any(func(b *Balancer) bool { return b.View == nil || !b.View.Last() })
+}
+
+func (l List) withAgents() List {
+	return l.keep(func(b *Balancer) bool { return b.Counts() && !b.Turns() })
 }
 
 // Pool returns the balancers that show another server, or expect one back.
 func (l List) Pool(now time.Time) List {
 	return l.keep(func(b *Balancer) bool { return b.View != nil && !b.Turns() && !b.Lone(now) })
+}
+
+// Without returns the balancers that are not among others.
+func (l List) Without(others List) List {
+	return l.keep(func(b *Balancer) bool {
+		return !others.any(func(o *Balancer) bool { return o.key() == b.key() })
+	})
 }
 
 // Trusted returns the balancers that the setting balancers lists. Any client can claim to be another balancer.

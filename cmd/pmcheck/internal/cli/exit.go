@@ -81,6 +81,7 @@ func explain(err error) *exitError {
 		{stays && left.Kind == leave.NotIdle || errors.Is(err, leave.ErrNotBack), exitTimeout, ""},
 		// It may be the hold of a with-hold whose command still runs.
 		{stays && left.Kind == leave.Taken, exitRefused, "wait until that work is done, or use another holder: --hold"},
+		{stays && left.Kind == leave.Silent, exitRefused, "systemctl restart pmcheck, or insist with --force"},
 		{last, exitRefused, "bring another master up first, hold catalogs only (--service server), or insist with --force"},
 		{stays, exitRefused, "wait longer with --timeout 20m, or insist with --force"},
 		{errors.Is(err, budget.ErrUnreachable), exitRefused, mend + ", or insist with --force"},

@@ -19,7 +19,7 @@ func holdCommand(mode drain.Mode, usage string) *cli.Command {
 			"they are given. Exit status: 0 out, 7 refused or not out in time, 6 held but not idle in time.\n" +
 			"Example: pmcheck " + string(mode) + " --wait --reason 'new kernel'",
 		Flags: requestFlags(drain.Operator, "5m",
-			durationFlag("for", "", "end by itself after `DURATION`, for example 30m"),
+			durationFlag("for", "", "end by itself when the master has been out for `DURATION`, for example 30m"),
 			&cli.StringFlag{Name: "until", Usage: "end by itself at `TIME`: 15:04 or \"2006-01-02 15:04\""},
 			&cli.BoolFlag{Name: "until-reboot", Usage: "end with the next reboot"},
 			&cli.BoolFlag{Name: "wait", Usage: "return when the last agent has finished, too"},
@@ -31,28 +31,23 @@ func holdCommand(mode drain.Mode, usage string) *cli.Command {
 				return mayLeave(c, r.Hold)
 			}
 			defer endWithTerminal(c)()
-			r.Idle, r.Hold.UntilReboot = c.Bool("wait"), c.Bool("until-reboot")
-			var err error
-			if r.Hold.Until, err = endOf(c, time.Now()); err == nil {
-				_, err = hostOf(c).takeOut(c, r)
+			r.Idle = c.Bool("wait")
+			r.Hold.UntilReboot = c.Bool("until-reboot")
+			r.For = durationOf(c, "for")
+			if c.IsSet("until") {
+				if c.IsSet("for") {
+					return usageError("--for and --until cannot be combined")
+				}
+				end, err := parseUntil(c.String("until"), time.Now())
+				if err != nil {
+					return usageError("--until: %w", err)
+				}
+				r.Hold.Until = end
 			}
+			_, err := hostOf(c).takeOut(c, r)
 			return err
 		},
 	}
-}
-
-func endOf(c *cli.Context, now time.Time) (end time.Time, err error) {
-	switch {
-	case c.IsSet("for") && c.IsSet("until"):
-		return end, usageError("--for and --until cannot be combined")
-	case c.IsSet("for"):
-		return now.Add(durationOf(c, "for")), nil
-	case c.IsSet("until"):
-		if end, err = parseUntil(c.String("until"), now); err != nil {
-			return end, usageError("--until: %w", err)
-		}
-	}
-	return end, nil
 }
 
 // parseUntil reads when a hold ends, in the zone of now. A time of day is the next one, today or tomorrow.

@@ -56,16 +56,13 @@ func withHold(c *cli.Context) error {
 	defer stop()
 	r := requestOf(c, drain.Drain)
 	r.New, r.Idle = true, true
+	r.For = heldOn
 	r.Hold.Reason = cmp.Or(r.Hold.Reason, line)
-	r.Hold.Until = time.Now().Add(r.Wait + heldOn + time.Minute) // of the way out
 	host := hostOf(c)
 	set, err := host.takeOut(c, r)
 	endAt := func(end time.Time) (err error) {
 		set, err = host.Amend(set, func(h *drain.Hold) { h.Until = end })
 		return err
-	}
-	if err == nil { // without a hold that lasts, it must not run
-		err = endAt(time.Now().Add(heldOn))
 	}
 	if err != nil {
 		host.Note("not run: " + line)

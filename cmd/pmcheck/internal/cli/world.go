@@ -94,6 +94,9 @@ func (h *host) takeOut(c *cli.Context, r leave.Request) (drain.Hold, error) {
 	if left.Mode != "" && c.Context.Err() == nil {
 		err = errors.Join(err, h.report(c.Context, r.Hold.Service, left))
 	}
+	if err == nil && r.For > 0 && !r.New { // with-hold renews its end
+		h.print("ends by itself at %s", left.Until.Local().Format(time.DateTime))
+	}
 	return left, err
 }
 

@@ -173,10 +173,12 @@ func (g *Gate) sends(ctx context.Context, leaving bool) string {
 		return ""
 	}
 	server, _ := st.Service(monitor.Server)
-	for _, b := range st.Balancers {
-		if b.Service == monitor.Server && b.View != nil && b.View.Sends() && !b.Hides(server.Mode) {
-			return "balancer " + b.Label() + " still sends"
-		}
+	told := st.Balancers.Told(monitor.Server, server.Mode)
+	if leaving {
+		told = told.Without(told.Lone(st.Time)) // which send until the hold is firm
+	}
+	if sending := told.Sending(); len(sending) > 0 {
+		return "balancer " + sending[0].Label() + " still sends"
 	}
 	return ""
 }

@@ -74,8 +74,3 @@ func (w World) InService(ctx context.Context, service string, limit time.Duratio
 	}
 	return err
 }
-
-func expires(limit time.Duration) func() bool {
-	end := time.Now().Add(limit)
-	return func() bool { return !time.Now().Before(end) }
-}

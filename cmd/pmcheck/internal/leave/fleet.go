@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -15,7 +16,9 @@ import (
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
+	"github.com/pmcheck/pmcheck/drain"
 	"github.com/pmcheck/pmcheck/drain/tcp"
 )
 
@@ -27,6 +30,8 @@ const (
 	// turns is how many masters pause for different times before they ask again, and turnTime the
 	// difference: the longest answer, and some for the daemon to notice a hold.
 	turns, turnTime = 12, 2500 * time.Millisecond
+	// muteTime is how long a fleet of which none answers delays a master whose balancers show other servers.
+	muteTime = 30 * time.Second
 )
 
 // Witness is another master of the fleet, by its answer to a question such as a balancer's.
@@ -99,31 +104,182 @@ func ask(ctx context.Context, member string) (w Witness, own bool) {
 	return w, itself.Load()
 }
 
-// Misses returns what keeps a master from leaving by what the others of its fleet say: another must have
-// served for 30 s, and none may be expected back. A silent one is not waited for, but named, since nobody
-// knows for how long it has been silent.
-func Misses(others []Witness) (list []status.Obstacle, silent []string) {
-	serving, expected := 0, false
+// A verdict of the fleet: what keeps a master from leaving, by what the other masters say.
+type fleetView struct {
+	obstacles []status.Obstacle
+	silent    []string // members that do not answer
+	serving   int      // members that answer 200
+	out       int      // members that do not serve, and are expected back
+	others    int
+}
+
+// judge counts what the other masters of a fleet say. Another one must have served for 30 s, and with this master out
+// no more than maxOut may be. A silent member is not waited for, but named: for how long it has been silent is not
+// known.
+func judge(others []Witness, maxOut config.MaxOut) fleetView {
+	v := fleetView{others: len(others)}
+	reliable := 0
+	var out []status.Obstacle
 	for _, w := range others {
 		switch {
 		case w.Code == 0:
-			silent = append(silent, w.Host)
-		case w.Code == http.StatusOK && w.For >= servesFor:
-			serving++
+			v.silent = append(v.silent, w.Host)
 		case w.Code == http.StatusOK:
-			expected = true
+			v.serving++
+			if w.For >= servesFor {
+				reliable++
+			}
 		case w.For < balancer.ExpectedBack:
-			list = append(list, balancer.NewObstacle(balancer.ObstacleTurn,
+			v.out++
+			out = append(out, balancer.NewObstacle(balancer.ObstacleTurn,
 				"%s of the fleet does not serve: %d, for %s", w.Host, w.Code, text.Age(w.For)))
 		}
 	}
-	switch {
-	case serving > 0 || len(list) > 0:
-	case expected || len(silent) > 0:
-		list = append(list, obstacle(balancer.ObstacleTurn, "no other master of the fleet has served for %s",
-			text.Duration(servesFor))...)
-	case len(others) > 0:
-		list = append(list, obstacle(balancer.ObstacleLast, "no other master of the fleet serves")...)
+
+	if tooMany := v.out >= maxOut.Of(len(others)+1); tooMany {
+		v.obstacles = out
+		return v
 	}
-	return list, silent
+	if reliable > 0 || len(others) == 0 {
+		return v
+	}
+	if mayComeBack := v.serving+v.out+len(v.silent) > 0; mayComeBack {
+		v.obstacles = obstacle(balancer.ObstacleTurn, "no other master of the fleet has served for %s",
+			text.Duration(servesFor))
+		return v
+	}
+	v.obstacles = obstacle(balancer.ObstacleLast, "no other master of the fleet serves")
+	return v
+}
+
+// Misses returns what keeps a master from leaving by what the others of its fleet say, and which of them are silent.
+func Misses(others []Witness, maxOut config.MaxOut) (list []status.Obstacle, silent []string) {
+	v := judge(others, maxOut)
+	return v.obstacles, v.silent
+}
+
+// asksFleet reports whether the fleet is asked about a service in a mode: unless a budget decides, or views of
+// balancers that the configuration names.
+func (w World) asksFleet(s status.Status, service string, mode drain.Mode) bool {
+	return w.Fleet != nil && Budgeted(service) && !s.Balancers.Decide(monitor.Server, mode)
+}
+
+// A fleetTurn is the turn that a master takes in its fleet.
+type fleetTurn struct {
+	departure *departure
+	view      fleetView
+	paused    bool      // the others let it go, and it has paused since
+	mute      time.Time // since when none answers
+	named     string
+}
+
+// askFleet is the second witness: the other masters. It blocks until they can do without this one.
+func (d *departure) askFleet(ctx context.Context) error {
+	if !d.world.asksFleet(d.seen.status, d.want.Hold.Service, d.want.Hold.Mode) {
+		return nil
+	}
+	f := &fleetTurn{departure: d}
+	left, err := d.wait(ctx, phaseFleet, 0, f.look)
+	if err != nil {
+		return err
+	}
+	if left != nil && f.view.serving == 0 && d.followedBlindly() {
+		return &Error{Kind: Refused, Text: "must stay in service", Left: left}
+	}
+	return nil
+}
+
+// look asks the others. They must let this master go at two looks: masters that leave at the same time pause for
+// different times in between. If something follows the hold blindly, they must once more when the hold is in effect:
+// of two masters that hold in the same moment, at least one sees the other.
+func (f *fleetTurn) look(ctx context.Context) ([]status.Obstacle, error) {
+	d := f.departure
+	others, place := d.world.Fleet(ctx)
+	f.view = judge(others, d.world.MaxOut)
+	f.nameSilent()
+	d.patience.noteFleet(f.view.out, f.view.others)
+
+	list := f.obstacles()
+	if len(list) > 0 && list[0].Kind == balancer.ObstacleLast {
+		return nil, &Error{Kind: Refused, Text: "must stay in service", Left: list}
+	}
+	if len(list) > 0 {
+		f.paused = false
+		f.pause(ctx, turnTime)
+		return list, d.undo()
+	}
+
+	if !f.paused {
+		f.paused = true
+		again := turnTime * time.Duration(place%turns)
+		f.pause(ctx, again)
+		return obstacle(balancer.ObstacleTurn, "asks the fleet again in %s", again), nil
+	}
+	if !d.followedBlindly() || d.inEffect() {
+		return nil, nil
+	}
+	if d.set.Mode == "" {
+		if err := d.hold(drain.LeavingInTurn); err != nil {
+			return nil, err
+		}
+	}
+	if unanswered := d.seen.next(ctx); unanswered != nil && !d.seen.silent() {
+		return unanswered, nil
+	}
+	return obstacle(balancer.ObstacleTurn, "asks the fleet once more, held"), nil
+}
+
+// obstacles returns what the fleet says, as far as it counts beside what balancers show.
+func (f *fleetTurn) obstacles() []status.Obstacle {
+	d := f.departure
+	pooled := len(d.hearing().Pool(d.seen.status.Time)) > 0
+
+	// A fleet of which none answers may have an allow that names balancers only. The rule of the daemon protects the
+	// pool, unless something follows the hold whatever a balancer shows.
+	mute := f.view.others > 0 && len(f.view.silent) == f.view.others
+	if !mute {
+		f.mute = time.Time{}
+	} else if f.mute.IsZero() {
+		f.mute = time.Now()
+	}
+	if mute && time.Since(f.mute) >= muteTime && pooled && !d.followedBlindly() {
+		return nil
+	}
+
+	// A master that a stranger holds up for 15 minutes looks gone to the others, but not to its balancers.
+	list := f.view.obstacles
+	isLast := len(list) > 0 && list[0].Kind == balancer.ObstacleLast
+	if isLast && pooled && d.party.insists() {
+		return obstacle(balancer.ObstacleTurn, "%s, but a balancer has another server", list[0].Text)
+	}
+	return list
+}
+
+func (f *fleetTurn) nameSilent() {
+	line := strings.Join(f.view.silent, ", ")
+	if line != "" && line != f.named {
+		f.departure.world.Note("of the fleet do not answer: " + line)
+	}
+	f.named = line
+}
+
+// pause waits before the next look, and not beyond the end of the phase.
+func (f *fleetTurn) pause(ctx context.Context, d time.Duration) {
+	pause(ctx, min(d, time.Until(f.departure.party.end(phaseFleet))))
+}
+
+// followedBlindly reports whether something follows the hold as soon as it is written: a balancer without a view, or
+// the gate. Of a silent daemon it is assumed.
+func (d *departure) followedBlindly() bool {
+	s := d.seen.status
+	return d.seen.silent() || len(d.hearing().Blind()) > 0 || s.Gate.Runs(s.Time)
+}
+
+// inEffect reports whether the daemon acts on the hold, or would if it is silent.
+func (d *departure) inEffect() bool {
+	if d.set.Mode == "" {
+		return false
+	}
+	v, _ := d.seen.status.Service(cmp.Or(d.want.Hold.Service, monitor.Server))
+	return d.seen.silent() || v.Mode != drain.Ready
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
@@ -21,6 +22,9 @@ func TestMisses(t *testing.T) {
 		others []leave.Witness
 		want   string
 	}{
+		{"two may be out", []leave.Witness{serves(time.Hour), out(time.Minute)}, ""},
+		{"two may be out, and are", []leave.Witness{serves(time.Hour), out(40 * time.Second), out(40 * time.Second)},
+			"turn: m3 of the fleet does not serve: 503, for 40s; turn: m3 of the fleet does not serve: 503, for 40s"},
 		{"one serves", []leave.Witness{serves(30 * time.Second)}, ""},
 		{"it has served for too short", []leave.Witness{serves(29 * time.Second)}, nobody},
 		{"another is out", []leave.Witness{serves(time.Hour), out(40 * time.Second)},
@@ -32,7 +36,11 @@ func TestMisses(t *testing.T) {
 		{"only a silent one", []leave.Witness{silent}, nobody},
 		{"the fleet is this master", nil, ""},
 	} {
-		list, named := leave.Misses(tt.others)
+		maxOut := config.MaxOut("1")
+		if strings.HasPrefix(tt.name, "two may") {
+			maxOut = "2"
+		}
+		list, named := leave.Misses(tt.others, maxOut)
 		if got := texts(list); got != tt.want || (len(named) > 0) != strings.Contains(tt.name, "silent") {
 			t.Errorf("%s: %s, silent %q; want %s", tt.name, got, named, tt.want)
 		}

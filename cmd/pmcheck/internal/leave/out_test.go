@@ -61,6 +61,17 @@ func (h *hooks) Change(holder, service string, next func(drain.Hold) (drain.Hold
 
 func nothing() error { return nil }
 
+// lone is a balancer that has this master alone, and asked just now.
+func lone(now time.Time) status.Balancer {
+	return status.Balancer{
+		Node:    "alone",
+		Name:    "puppet/m000",
+		Service: monitor.Server,
+		Seen:    now,
+		View:    &status.View{State: "UP", Weight: 100, WeightTotal: 100},
+	}
+}
+
 func otherDies(p *pool) {
 	p.members[1].becomes(check.Unknown)
 	time.Sleep(20 * time.Second)
@@ -92,6 +103,22 @@ func TestOut(t *testing.T) {
 			return next(ctx)
 		}
 	}
+	silent := func(w *leave.World) {
+		noDaemon(w)
+		w.Runs = func(context.Context) bool { return true }
+	}
+	freeLater := func(change func(*leave.World)) func(*leave.World) {
+		return func(w *leave.World) {
+			change(w)
+			began := time.Now()
+			w.Claim = func(context.Context, budget.Claim) error {
+				if time.Since(began) < time.Minute {
+					return &budget.TakenError{Allowed: 1}
+				}
+				return nil
+			}
+		}
+	}
 	unreadable := says(func() (status.Status, error) { return status.Status{}, errors.New("the answer is too long") })
 	young := says(func() (status.Status, error) {
 		now, services := time.Now(), []status.ServiceStatus{{Name: monitor.Server}}
@@ -116,6 +143,25 @@ func TestOut(t *testing.T) {
 		s.Balancers = append(s.Balancers, status.Balancer{Service: "ca", Seen: s.Time,
 			View: &status.View{State: "UP", Weight: 100, WeightTotal: 100}})
 	})
+	onlyHere := sees(func(s *status.Status) { s.Balancers = append(s.Balancers, lone(s.Time)) })
+	youngAndLone := sees(func(s *status.Status) {
+		s.Balancers = balancer.List{lone(s.Time)}
+		s.Started = s.Started.Add(2*time.Minute + time.Second)
+	})
+	forged := sees(func(s *status.Status) {
+		b := lone(s.Time)
+		b.View.WeightTotal, b.OthersWeight, b.OthersSeen = 200, 100, s.Time
+		s.Balancers = append(s.Balancers, b)
+	})
+	fleetSays := func(w leave.Witness) func(*leave.World) {
+		return func(world *leave.World) {
+			world.Fleet = func(context.Context) ([]leave.Witness, int) { return []leave.Witness{w}, 0 }
+		}
+	}
+	fleetDown := fleetSays(leave.Witness{Host: "m2", Code: 503, For: time.Minute})
+	fleetGone := fleetSays(leave.Witness{Host: "m2", Code: 503, For: time.Hour})
+	fleetSilent := fleetSays(leave.Witness{Host: "m2"})
+	forAMinute := func(r *leave.Request) { r.For = time.Minute }
 	server := func(r *leave.Request) { r.Hold.Service = monitor.Server }
 	unreachable := func(w *leave.World) {
 		w.Claim = func(context.Context, budget.Claim) error {
@@ -142,6 +188,13 @@ func TestOut(t *testing.T) {
 	}
 
 	unhealthy := func(p *pool) { p.members[0].becomes(check.Unhealthy) }
+	otherDiesFor := func(d time.Duration) func(*pool) {
+		return func(p *pool) {
+			otherDies(p)
+			p.members[1].becomes(check.Unhealthy)
+			time.AfterFunc(d, func() { p.members[1].becomes(check.Healthy) })
+		}
+	}
 	otherIsGone := func(p *pool) {
 		p.members[1].becomes(check.Unhealthy)
 		time.Sleep(balancer.ExpectedBack + time.Minute)
@@ -195,20 +248,32 @@ func TestOut(t *testing.T) {
 			within: 5*time.Minute + 2*time.Second},
 		{name: "the other one is expected back, --now", setup: otherDies, request: command(now), err: alone,
 			within: time.Second},
-		{name: "a stop, and the other one does not come back", setup: otherDies, request: command(stop), holds: guard,
-			within: 16 * time.Minute},
+		{name: "a stop, and the other one does not come back", setup: otherDies, request: command(stop), err: alone,
+			least: 14 * time.Minute, within: 16 * time.Minute},
 		{name: "a stop without a turn", request: command(stop, turn(0)), holds: guard, least: time.Minute,
 			within: 64 * time.Second},
 		{name: "a stop without a turn, beside the only CA", world: onlyCA, request: command(stop, turn(0)), holds: guard,
 			least: time.Minute, within: 64 * time.Second},
 		{name: "no balancer asks a daemon that has just started", world: young, request: command(within(2 * time.Second)),
-			err: "not out within 2s: the daemon has run for 3s, and no balancer has asked yet", within: 3 * time.Second},
+			err: "not out within 2s: the daemon has run for 3s, and may not have heard every balancer", within: 3 * time.Second},
 		{name: "it does not serve, and the budget is used up", world: usedUp, request: command(), holds: firm,
 			setup: unhealthy},
 		{name: "the budget is used up", world: usedUp, request: command(within(2 * time.Second)),
 			err: "no slot in time: 0 of 1", within: 5 * time.Second},
-		{name: "the status cannot be read", world: unreadable, request: command(),
-			err: "not out within 5m0s: the answer is too long", within: 6 * time.Minute},
+		{name: "the status cannot be read", world: unreadable, request: command(), kind: leave.Silent,
+			err: "the daemon runs, and does not answer: the answer is too long"},
+		{name: "a silent daemon", world: silent, request: command(), kind: leave.Silent,
+			err: "the daemon runs, and does not answer: "},
+		{name: "a silent daemon, --now", world: silent, request: command(now), holds: firm, within: 2 * time.Second},
+		{name: "a silent daemon, --force", world: silent, request: command(force), holds: firm,
+			least: 30 * time.Second, within: 40 * time.Second},
+		{name: "a stop, and a silent daemon", world: silent, request: command(stop), holds: guard,
+			least: 30 * time.Second, within: 40 * time.Second},
+		{name: "a stop, a silent daemon, and the budget is used up for a while", world: freeLater(silent),
+			request: command(stop), holds: guard, least: 90 * time.Second, within: 110 * time.Second},
+		{name: "a stop, a silent daemon, and the fleet misses another master", shape: ordinary(3, withFleet), world: silent,
+			setup: otherDiesFor(time.Minute), request: command(stop), holds: guard, least: 90 * time.Second,
+			within: 3 * time.Minute},
 		{name: "a stop, and no balancer asks", world: noBalancer, request: command(stop), holds: guard},
 		{name: "a stop whose turn does not come", shape: ordinary(3), setup: otherDies,
 			request: command(stop, turn(2*time.Minute)), holds: guard, within: 150 * time.Second},
@@ -233,6 +298,33 @@ func TestOut(t *testing.T) {
 		{name: "every hold is lifted while it waits", setup: liftedLater, request: command(), err: "the hold was lifted",
 			within: 13 * time.Second},
 		{name: "its hold is lifted before it is firm", world: liftedOnceTold, request: command(), err: "the hold was lifted"},
+		{name: "a stop beside a balancer that has this master alone", world: onlyHere, request: command(stop), holds: guard,
+			least: time.Minute, within: 80 * time.Second},
+		{name: "a stop beside a balancer that has this master alone, and the other is out", world: onlyHere,
+			setup: otherDiesFor(3 * time.Minute), request: command(stop), holds: guard, least: 3 * time.Minute,
+			within: 5 * time.Minute},
+		{name: "a command beside a balancer that has this master alone", world: onlyHere, request: command(),
+			err: "must stay in service: balancer alone has no other server"},
+		{name: "a stop, and a young daemon has heard only a balancer that has this master alone", world: youngAndLone,
+			request: command(stop), err: "must stay in service", least: 10 * time.Second, within: 16 * time.Second},
+		{name: "a view that any client can send switches no fleet off", shape: ordinary(2, withFleet), world: forged,
+			setup: otherDies, request: command(), err: "its turn has not come: ", within: 5*time.Minute + time.Second},
+		{name: "listed views decide, and the fleet is not asked", shape: ordinary(2, listed, alsoFleet), world: fleetDown,
+			request: command(), holds: firm},
+		{name: "unlisted views do not, and it is", shape: ordinary(2, alsoFleet), world: fleetDown, request: command(),
+			err: "its turn has not come: ", within: 5*time.Minute + time.Second},
+		{name: "none of the fleet answers, and balancers have another server", shape: ordinary(2, alsoFleet),
+			world: fleetSilent, request: command(), holds: firm, least: 30 * time.Second, within: 50 * time.Second},
+		{name: "none of the fleet answers, and nothing else is known", shape: ordinary(2, withFleet), world: fleetSilent,
+			request: command(), err: "its turn has not come: ", within: 5*time.Minute + time.Second},
+		{name: "the fleet knows none that serves, but a balancer does: a stop waits", shape: ordinary(2, alsoFleet),
+			world: fleetGone, request: command(stop, turn(2*time.Minute)), holds: guard, least: 2 * time.Minute,
+			within: 3 * time.Minute},
+		{name: "the fleet knows none that serves, and all is blind: a stop serves until it stops",
+			shape: ordinary(2, withFleet), world: fleetDown, request: command(stop, turn(2*time.Minute)),
+			err: "must stay in service: ", least: 2 * time.Minute, within: 3 * time.Minute},
+		{name: "--for, and its turn comes later", setup: otherDiesFor(4 * time.Minute), request: command(forAMinute),
+			holds: firm, within: 5 * time.Minute},
 		{name: "the fleet's last master", shape: ordinary(2, withFleet), setup: otherIsGone, request: command(),
 			err: "must stay in service: no other master of the fleet serves", within: time.Second},
 		{name: "a stop of the fleet's last master", shape: ordinary(2, withFleet), setup: otherIsGone,
@@ -257,13 +349,16 @@ func TestOut(t *testing.T) {
 				ctx, cancel := context.WithTimeout(ctx, cmp.Or(tt.ends, time.Hour))
 				defer cancel()
 				began := time.Now()
-				_, err := leave.Out(ctx, w, tt.request)
+				set, err := leave.Out(ctx, w, tt.request)
 				if took := time.Since(began); took < tt.least || took > cmp.Or(tt.within, 10*time.Second) {
 					t.Errorf("took %s", took)
 				}
 				e, is := errors.AsType[*leave.Error](err)
 				if !strings.HasPrefix(fmt.Sprint(err), cmp.Or(tt.err, "<nil>")) || is && e.Kind != tt.kind {
 					t.Errorf("error %v, want %s", err, tt.err)
+				}
+				if r := tt.request; r.For > 0 && set.Until.Sub(time.Now()).Round(time.Second) != r.For {
+					t.Errorf("it ends at %s, want %s from now", set.Until, r.For)
 				}
 				if got := m.held(); got != tt.holds {
 					t.Errorf("held: %s, want %s", got, tt.holds)

@@ -27,7 +27,8 @@ func TestAHoldThatIsSetAgainKeepsWhatIsNotGiven(t *testing.T) {
 		{"leaving becomes what is asked for", drain.Hold{Mode: drain.Drain, Leaving: drain.LeavingBesideSpare},
 			Request{}, drain.LeavingInTurn, drain.Hold{Leaving: drain.LeavingInTurn}},
 	} {
-		d := &departure{Request: tt.request}
+		d := &departure{want: tt.request, patience: newPatience(time.Now())}
+		d.party = newParty(d)
 		if got := d.over(tt.old, tt.leaving); got != tt.want {
 			t.Errorf("%s: it is %+v, want %+v", tt.name, got, tt.want)
 		}

@@ -14,53 +14,59 @@ const (
 	overtime = 4 * time.Minute
 	// stopTime is what a shutdown leaves for the stop of a service that has not been drained.
 	stopTime = time.Minute
+	// lastTime is how long a stop waits until each lone balancer has asked once more: the usual interval of a slow one.
+	lastTime = 10 * time.Second
 	// LongestTurn is how long a stop waits for its turn in all, however many servers come back meanwhile.
 	LongestTurn = 4 * time.Hour
+	// untrustedTurn is the same if only views of unlisted balancers show that servers come back: any client can send
+	// those.
+	untrustedTurn = 2 * time.Hour
 )
 
-type phase int
-
-const (
-	phaseTurn   phase = iota // until every balancer is told
-	phaseInsist              // the same, once only a spare server matters
-	phaseIdle                // until the last agent has finished
-)
-
-// patience says how long each part of the way out may take. A command has one limit for all of them. A
-// stop waits for its turn as long as others come back: the turn counts from the last time that a server
-// came back or a slot changed hands, once for each of them, so that one that flaps keeps nobody up.
+// patience says how long each part of a stop may take. It waits for its turn as long as others come back: the turn
+// counts from the last time that a server came back or a slot changed hands.
 type patience struct {
-	limit     time.Duration // of a command
-	stop      *config.Guard // the limits of a service that stops in any case; nil for a command
+	limits    config.Guard
 	began     time.Time
-	told      time.Time // when every balancer was told, or the stop went on regardless
+	turn      time.Time // when the turn is over
+	told      time.Time // when every balancer had let go, or the stop went on regardless
+	firm      time.Time // when the hold became firm
 	hostStops time.Time // since when the host has been seen to shut down; zero if it does not
 
-	progress      time.Time       // when a server came back or a slot changed hands last, or the way out began
-	missing, back int             // servers that balancers miss now, and how many have come back
-	slots         map[string]bool // masters that have been seen with a slot
+	listed, others, fleet returns         // what the balancers of the setting, other clients and the fleet show
+	slots                 map[string]bool // masters that have been seen with a slot
+}
+
+func newPatience(now time.Time) *patience {
+	return &patience{began: now, slots: map[string]bool{}}
+}
+
+// limit sets the limits of a stop.
+func (p *patience) limit(limits config.Guard) {
+	p.limits = limits
+	p.turn = p.began.Add(limits.Turn)
 }
 
 // end returns when a phase is over. A shutdown limits all of them together, from when it was seen: half of
 // it is for the turn, and a master that balancers cannot do without serves on until it must stop.
 func (p *patience) end(of phase) time.Time {
-	if p.stop == nil {
-		return p.began.Add(p.limit)
-	}
-	g := p.stop
-	turn, idle := p.progress.Add(g.Turn), p.told.Add(g.Wait)
-	turn = earlier(turn, p.began.Add(LongestTurn))
-	insist := turn.Add(min(g.Turn, overtime))
+	turn := p.turn
+	insist := turn.Add(min(p.limits.Turn, overtime))
+	idle := p.told.Add(p.limits.Wait)
 	if !p.hostStops.IsZero() {
-		turn = earlier(turn, p.hostStops.Add(g.Shutdown/2))
-		insist = p.hostStops.Add(g.Shutdown - min(stopTime, g.Shutdown/10))
+		turn = earlier(turn, p.hostStops.Add(p.limits.Shutdown/2))
+		insist = p.hostStops.Add(p.limits.Shutdown - min(stopTime, p.limits.Shutdown/10))
 		idle = earlier(idle, insist)
 	}
-	switch {
-	case of == phaseIdle:
+	switch of {
+	case phaseLast:
+		return p.firm.Add(lastTime)
+	case phaseIdle:
 		return idle
-	case of == phaseInsist && g.Turn > 0:
-		return insist
+	case phaseInsist:
+		if p.limits.Turn > 0 {
+			return insist
+		}
 	}
 	return turn
 }
@@ -72,25 +78,74 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// note looks for servers that have come back to the balancer that misses most. As many count as it has others.
-func (p *patience) note(s status.Status, now time.Time) {
-	missing, others := 0, 0
+func (p *patience) noteShutdown(now time.Time) {
+	if p.hostStops.IsZero() {
+		p.hostStops = now
+	}
+}
+
+// renew has the turn count from now, until longest after the way out began.
+func (p *patience) renew(now time.Time, longest time.Duration) {
+	turn := earlier(now.Add(p.limits.Turn), p.began.Add(longest))
+	if turn.After(p.turn) {
+		p.turn = turn
+	}
+}
+
+// note looks in a status for servers that have come back.
+func (p *patience) note(s status.Status) {
+	now := time.Now()
+	var listed, others missed
 	for _, b := range s.Balancers {
-		out, _ := b.Missing(s.Time)
-		missing, others = max(missing, out), max(others, b.Others())
+		missing, _ := b.Missing(s.Time)
+		if b.Listed {
+			listed.count(missing, b.Others())
+		} else {
+			others.count(missing, b.Others())
+		}
 	}
-	if missing < p.missing && p.back < max(1, others) {
-		p.back++
-		p.progress = now
+	if p.listed.note(listed) {
+		p.renew(now, LongestTurn)
 	}
-	p.missing = missing
+	if p.others.note(others) {
+		p.renew(now, untrustedTurn)
+	}
+}
+
+// noteFleet looks for masters of the fleet that have come back.
+func (p *patience) noteFleet(missing, others int) {
+	if p.fleet.note(missed{missing: missing, others: others}) {
+		p.renew(time.Now(), LongestTurn)
+	}
 }
 
 // noteSlots looks for slots of the budget that have changed hands.
-func (p *patience) noteSlots(slots []budget.Slot, now time.Time) {
+func (p *patience) noteSlots(slots []budget.Slot) {
 	for _, s := range slots {
 		if !p.slots[s.Master] {
-			p.slots[s.Master], p.progress = true, now
+			p.slots[s.Master] = true
+			p.renew(time.Now(), LongestTurn)
 		}
 	}
+}
+
+// missed is how many servers are missing by the view that misses most, and how many others there are.
+type missed struct{ missing, others int }
+
+func (m *missed) count(missing, others int) {
+	m.missing = max(m.missing, missing)
+	m.others = max(m.others, others)
+}
+
+// returns counts the servers that have come back, each once: a server that flaps keeps no stop waiting.
+type returns struct{ missing, back int }
+
+// note reports whether a server has come back since the last look.
+func (r *returns) note(m missed) (came bool) {
+	came = m.missing < r.missing && r.back < max(1, m.others)
+	if came {
+		r.back++
+	}
+	r.missing = m.missing
+	return came
 }

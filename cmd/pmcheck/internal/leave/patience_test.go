@@ -11,80 +11,118 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
-func TestPhasesEnd(t *testing.T) {
+// limits are those of a stop whose turn takes that long, by default 20 minutes.
+func turnOf(d time.Duration) config.Guard {
+	return config.Guard{Turn: d, Wait: 5 * time.Minute, Shutdown: 5 * time.Minute}
+}
+
+func TestThePhasesOfAStopEnd(t *testing.T) {
 	began := time.Date(2026, 11, 21, 15, 4, 0, 0, time.UTC)
 	at := func(minutes float64) time.Time { return began.Add(time.Duration(minutes * float64(time.Minute))) }
-	stop := &config.Guard{Turn: 20 * time.Minute, Wait: 5 * time.Minute, Shutdown: 5 * time.Minute}
-	short := &config.Guard{Turn: 2 * time.Minute, Wait: 5 * time.Minute, Shutdown: 5 * time.Minute}
-	none := &config.Guard{Wait: 5 * time.Minute, Shutdown: 5 * time.Minute}
+	const usual, short, none = 20 * time.Minute, 2 * time.Minute, 0
 	for _, tt := range []struct {
-		name               string
-		p                  patience
-		turn, insist, idle float64
+		name  string
+		turn  time.Duration
+		renew []float64 // minutes at which a server came back
+		told  float64
+		stops float64 // since when the host stops; 0 if it does not
+		// When the phases end, in minutes.
+		ends, insist, idle float64
 	}{
-		{"a command", patience{limit: 5 * time.Minute}, 5, 5, 5},
-		{"a stop", patience{stop: stop, told: at(1)}, 20, 24, 6},
-		{"a server came back", patience{stop: stop, progress: at(15), told: at(30)}, 35, 39, 35},
-		{"servers came back all the time", patience{stop: stop, progress: at(239), told: at(239)}, 240, 244, 244},
-		{"a short turn", patience{stop: short, told: at(1)}, 2, 4, 6},
-		{"no turn", patience{stop: none}, 0, 0, 5},
-		{"no turn, and the host stops", patience{stop: none, hostStops: at(1), told: at(1)}, 0, 0, 5.5},
-		{"the host stops", patience{stop: stop, hostStops: at(10), told: at(11)}, 12.5, 14.5, 14.5},
-		{"the host stops after its turn", patience{stop: stop, hostStops: at(22), told: at(26)}, 20, 26.5, 26.5},
-		{"the host stops, and its agents are late", patience{stop: stop, hostStops: at(10), told: at(8)}, 12.5, 14.5, 13},
+		{name: "a stop", turn: usual, told: 1, ends: 20, insist: 24, idle: 6},
+		{name: "a server came back", turn: usual, renew: []float64{15}, told: 30, ends: 35, insist: 39, idle: 35},
+		{name: "servers came back all the time", turn: usual, renew: []float64{239}, told: 239, ends: 240, insist: 244,
+			idle: 244},
+		{name: "a short turn", turn: short, told: 1, ends: 2, insist: 4, idle: 6},
+		{name: "no turn", turn: none, ends: 0, insist: 0, idle: 5},
+		{name: "no turn, and the host stops", turn: none, stops: 1, told: 1, ends: 0, insist: 0, idle: 5.5},
+		{name: "the host stops", turn: usual, stops: 10, told: 11, ends: 12.5, insist: 14.5, idle: 14.5},
+		{name: "the host stops after its turn", turn: usual, stops: 22, told: 26, ends: 20, insist: 26.5, idle: 26.5},
+		{name: "the host stops, and its agents are late", turn: usual, stops: 10, told: 8, ends: 12.5, insist: 14.5,
+			idle: 13},
 	} {
-		tt.p.began = began
-		if tt.p.progress.IsZero() {
-			tt.p.progress = began
+		p := newPatience(began)
+		p.limit(turnOf(tt.turn))
+		for _, minutes := range tt.renew {
+			p.renew(at(minutes), LongestTurn)
 		}
-		if tt.p.told.IsZero() {
-			tt.p.told = began
+		p.told = at(tt.told)
+		if tt.stops > 0 {
+			p.noteShutdown(at(tt.stops))
 		}
-		for phase, want := range map[phase]float64{phaseTurn: tt.turn, phaseInsist: tt.insist, phaseIdle: tt.idle} {
-			if got := tt.p.end(phase); !got.Equal(at(want)) {
-				t.Errorf("%s: phase %d ends after %s, want %v minutes", tt.name, phase, got.Sub(began), want)
+		for of, want := range map[phase]float64{phaseTold: tt.ends, phaseInsist: tt.insist, phaseIdle: tt.idle} {
+			if got := p.end(of); !got.Equal(at(want)) {
+				t.Errorf("%s: phase %d ends after %s, want %v minutes", tt.name, of, got.Sub(began), want)
 			}
 		}
 	}
 }
 
 // TestProgressCountsOncePerServer: a server that comes back extends the turn, but one that flaps does so
-// no more often than there are servers.
+// no more often than there are servers. What any client can claim counts for two hours.
 func TestProgressCountsOncePerServer(t *testing.T) {
-	now, p := time.Date(2026, 11, 21, 15, 4, 0, 0, time.UTC), patience{}
-	for i, tt := range []struct {
-		others   int
-		progress bool
-	}{
-		{200, false},
-		{100, false},
-		{107, false}, // it returns gradually
-		{160, true},
-		{200, false},
-		{100, false}, // another leaves and returns
-		{200, true},
-		{100, false}, // it flaps
-		{200, false},
-	} {
-		now = now.Add(time.Second)
-		b := status.Balancer{Node: "lb1", UnitWeight: 100, OthersWeight: 200, OthersSeen: now}
-		b.View = &status.View{State: "NOLB", WeightTotal: tt.others}
-		p.note(status.Status{Time: now, Balancers: []status.Balancer{{Node: "aws"}, b}}, now)
-		if p.progress.Equal(now) != tt.progress {
-			t.Errorf("look %d: progress %v", i, !tt.progress)
+	synctest.Test(t, func(t *testing.T) {
+		for _, listed := range []bool{false, true} {
+			p := newPatience(time.Now())
+			p.limit(turnOf(20 * time.Minute))
+			for i, tt := range []struct {
+				others   int
+				progress bool
+			}{
+				{200, false},
+				{100, false},
+				{107, false}, // it returns gradually
+				{160, true},
+				{200, false},
+				{100, false}, // another leaves and returns
+				{200, true},
+				{100, false}, // it flaps
+				{200, false},
+			} {
+				time.Sleep(time.Second)
+				b := status.Balancer{
+					Node:         "lb1",
+					UnitWeight:   100,
+					OthersWeight: 200,
+					OthersSeen:   time.Now(),
+					Listed:       listed,
+					View:         &status.View{State: "NOLB", WeightTotal: tt.others},
+				}
+				p.note(status.Status{Time: time.Now(), Balancers: []status.Balancer{{Node: "aws"}, b}})
+				if progress := p.turn.Equal(time.Now().Add(20 * time.Minute)); progress != tt.progress {
+					t.Errorf("look %d, listed %v: progress %v", i, listed, progress)
+				}
+			}
+
+			longest := untrustedTurn
+			if listed {
+				longest = LongestTurn
+			}
+			time.Sleep(time.Until(p.began.Add(longest - time.Minute)))
+			if p.others = (returns{missing: 1}); listed {
+				p.listed, p.others = p.others, returns{}
+			}
+			p.note(status.Status{Time: time.Now(), Balancers: []status.Balancer{{Listed: listed}}})
+			if got := p.turn.Sub(p.began); got != longest {
+				t.Errorf("listed %v: the turn is over after %s, want %s", listed, got, longest)
+			}
 		}
-	}
+	})
 }
 
 func TestASlotThatChangesHandsIsProgressOnce(t *testing.T) {
-	now, p := time.Date(2026, 11, 21, 15, 4, 0, 0, time.UTC), patience{slots: map[string]bool{}}
-	for i, master := range []string{"m2", "m2", "m3", "m2"} {
-		now = now.Add(time.Second)
-		p.noteSlots([]budget.Slot{{Master: master}}, now)
-		if first := i%2 == 0; p.progress.Equal(now) != first {
-			t.Errorf("look %d: progress %v", i, !first)
+	synctest.Test(t, func(t *testing.T) {
+		p := newPatience(time.Now())
+		p.limit(turnOf(20 * time.Minute))
+		for i, master := range []string{"m2", "m2", "m3", "m2"} {
+			time.Sleep(time.Second)
+			p.noteSlots([]budget.Slot{{Master: master}})
+			first := i%2 == 0
+			if progress := p.turn.Equal(time.Now().Add(20 * time.Minute)); progress != first {
+				t.Errorf("look %d: progress %v", i, progress)
+			}
 		}
-	}
+	})
 }
 
 // TestTheWayMustStayClear for as long as asked, from the last time that something was in it.

@@ -75,15 +75,11 @@ func Returning(s status.Status, v status.ServiceStatus) (list []status.Obstacle)
 // behind returns the balancers that do not do yet what the mode of a service asks. One that sends its view has
 // the master out once that view says so and its last check was refused: a master may be out, and be taken back
 // because the pool needs it. One without a view is told after several answers.
-//
-// While the hold is leaving, a balancer that never had another server, as that of the only CA, is not
-// waited for: it keeps the master until the hold is firm. A HAProxy that has just started may have others.
 func behind(s status.Status, v status.ServiceStatus) (list []status.Obstacle) {
 	held := v.Mode != drain.Ready
 	for _, b := range s.Balancers {
 		gated := b.Service == monitor.Server && s.Gate.Refuses(b.Source, s.Time)
-		alone := v.Leaving != drain.Firm && b.View != nil && b.View.Steps == 0 && !b.Pooled()
-		if b.Service != v.Name || !b.Counts() || held && (b.Hides(v.Mode) || gated || alone) {
+		if b.Service != v.Name || !b.Counts() || held && (b.Hides(v.Mode) || gated) {
 			continue
 		}
 		why := ""
@@ -112,15 +108,17 @@ func behind(s status.Status, v status.ServiceStatus) (list []status.Obstacle) {
 	return list
 }
 
-// young is the obstacle of a daemon that has just started and has not heard any balancer: there may be
-// some that still send. A restart leaves them to the new daemon, but a stop and a start do not.
+// young is the obstacle of a daemon that has just started: balancers that it has not heard yet may still send. A
+// restart leaves them to the new daemon, but a stop and a start do not. Only a balancer that the configuration names
+// ends the wait earlier: any client can claim to be another one.
 func young(s status.Status) []status.Obstacle {
 	age := s.Time.Sub(s.Started)
-	heard := slices.ContainsFunc(s.Balancers, func(b status.Balancer) bool { return b.Counts() })
+	heard := len(s.Balancers.Trusted()) > 0
 	if heard || age >= youngFor {
 		return nil
 	}
-	return obstacle(balancer.ObstacleBalancer, "the daemon has run for %s, and no balancer has asked yet", text.Age(age))
+	return obstacle(balancer.ObstacleBalancer, "the daemon has run for %s, and may not have heard every balancer",
+		text.Age(age))
 }
 
 // Unheard reports whether no balancer has asked this master for as long as agents run, as far as a daemon
@@ -161,15 +159,18 @@ func Busy(s status.Status, v status.ServiceStatus, connections []tcp.Connection)
 // silent for longer than agents reuse one. The count of the JRubies does not include a later request; without a
 // count, a request may wait for its answer as long as the connection exists. Behind a closed gate an agent in the
 // middle of its run cannot make another connection, so each counts as in use until the agent closes it after its
-// run, or Jetty does.
+// run, or Jetty does. Agents behind lone balancers that the configuration names can go nowhere else.
 func inUse(s status.Status, connections []tcp.Connection, counted time.Time) []status.Obstacle {
 	idle := forever
 	if !counted.IsZero() {
 		idle = max(tcp.Reuse, s.Time.Sub(counted)+settle)
 	}
 	used := slices.DeleteFunc(slices.Clone(connections), func(c tcp.Connection) bool {
-		gated := s.Gate.Refuses(c.Peer.Addr(), s.Time)
-		return c.Idle > idle && !gated || c.Idle > forever || slices.Contains(s.Probe.Connections, c.Peer)
+		from := c.Peer.Addr()
+		gated := s.Gate.Refuses(from, s.Time)
+		done := c.Idle > idle && !gated || c.Idle > forever
+		ours := slices.Contains(s.Probe.Connections, c.Peer)
+		return done || ours || s.Balancers.LoneAt(from, s.Time)
 	})
 	if len(used) == 0 {
 		return nil
@@ -196,12 +197,12 @@ func gateOpen(s status.Status, since time.Time) []status.Obstacle {
 }
 
 // Unattended returns what may still send agents to a held master, or be at work on it, whose daemon has not
-// answered for lost.
-func Unattended(connections []tcp.Connection, lost time.Duration) (list []status.Obstacle) {
+// answered for lost. The last status, s, may be zero.
+func Unattended(s status.Status, connections []tcp.Connection, lost time.Duration) (list []status.Obstacle) {
 	if wait := usualTime - lost; wait >= 0 {
 		list = obstacle(balancer.ObstacleBalancer, "no daemon answers, so balancers may still send for %s", text.Age(wait))
 	}
-	return append(list, inUse(status.Status{}, connections, time.Time{})...)
+	return append(list, inUse(s, connections, time.Time{})...)
 }
 
 // InService returns what keeps a service from being used again and, when nothing does, the next master

@@ -71,6 +71,8 @@ func sends(b *status.Balancer) {
 }
 func starts(b *status.Balancer)  { sends(b); b.View.Step, b.View.Steps = 2, 3 }
 func pooled(b *status.Balancer)  { b.OthersSeen = held() }
+func trusted(b *status.Balancer) { b.Listed = true }
+func alone(b *status.Balancer)   { b.View, b.Node = &status.View{State: "DOWN"}, "lb9" }
 func early(b *status.Balancer)   { b.Seen = held() }
 func ofTheCA(b *status.Balancer) { b.Service, b.Node = "ca", "lb2" }
 
@@ -145,7 +147,7 @@ func texts(obstacles []status.Obstacle) string {
 
 func TestStandingNamesEachObstacle(t *testing.T) {
 	const (
-		running3s  = "balancer: the daemon has run for 3s, and no balancer has asked yet"
+		running3s  = "balancer: the daemon has run for 3s, and may not have heard every balancer"
 		stillSends = "balancer: lb1 still sends (UP, 3 sessions)"
 		unseen     = "balancer: lb1 has not asked since the hold changed (asks every 2s)"
 		unlisted   = "; if it is not a balancer, set balancers in pmcheck.yaml"
@@ -174,7 +176,7 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 		{"sends", st(held, asking(sends)), nil, stillSends},
 		{"is told 200 again, since the pool needs the master", st(held, asking(again)), nil,
 			"balancer: lb1 still sends (DOWN, 0 sessions)"},
-		{"leaving, and a balancer never had another server", st(held, leaving, asking(sends)), nil, ""},
+		{"leaving, and a balancer never had another server", st(held, leaving, asking(sends)), nil, stillSends},
 		{"leaving, and a balancer has just started", st(held, leaving, asking(starts)), nil,
 			"balancer: lb1 still sends (UP 2/3, 3 sessions)"},
 		{"leaving, and a balancer has had another server", st(held, leaving, asking(sends, pooled)), nil, stillSends},
@@ -188,7 +190,9 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 		{"without a view, told 200 again by a daemon that hung", st(held, asking(told(200, 50, 50))), nil,
 			"balancer: lb1 was told 0 of 3 times" + unlisted},
 		{"the daemon has just started", st(held, running(3*time.Second)), nil, running3s},
-		{"the daemon has just started, and a balancer has asked", st(held, running(3*time.Second), asking()), nil, ""},
+		{"the daemon has just started, and any client has asked", st(held, running(3*time.Second), asking()), nil, running3s},
+		{"the daemon has just started, and a listed balancer has asked",
+			st(held, running(3*time.Second), asking(trusted)), nil, ""},
 		{"of another service", st(held, asking(sends, ofTheCA)), nil, ""},
 		{"another service has no requests", st(held, isCA, jrubies(borrowed)), agents(0, agent), ""},
 		{"request under way", st(held, jrubies(borrowed)), nil, "agent: GET /puppet/v3/catalog/a for 3 s"},
@@ -202,6 +206,11 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 		{"connection idle for longer", st(held), agents(tcp.Reuse+1, agent), ""},
 		{"connection younger than the count of the JRubies", st(held, counted20sAgo), agents(20*time.Second, agent), inUse},
 		{"idle connection, and the JRubies are not reported", st(held, unreported), agents(10*time.Minute, agent), inUse},
+		{"connection of a lone balancer, as any client may be", st(held, asking(alone, from("192.0.2.1"))),
+			agents(0, agent), inUse},
+		{"connection of a listed lone balancer", st(held, asking(alone, trusted, from("192.0.2.1"))), agents(0, agent), ""},
+		{"connection of a HAProxy with a lone backend and a pool", st(held, asking(alone, trusted, from("192.0.2.1")),
+			asking(trusted, pooled, from("192.0.2.1"))), agents(0, agent), inUse},
 		{"the daemon's own connection", st(held), agents(0, "127.0.0.1:40000"), ""},
 
 		{"gate closed", st(held, closed), nil, ""},
@@ -255,7 +264,7 @@ func TestUnattended(t *testing.T) {
 		{nil, 31 * time.Second, ""},
 		{agents(20*time.Minute, "192.0.2.1:5000"), time.Hour, "agent: 1 connection in use, from 192.0.2.1"},
 	} {
-		if got := texts(leave.Unattended(tt.connections, tt.lost)); got != tt.want {
+		if got := texts(leave.Unattended(status.Status{}, tt.connections, tt.lost)); got != tt.want {
 			t.Errorf("after %s: %s\nwant %s", tt.lost, got, tt.want)
 		}
 	}

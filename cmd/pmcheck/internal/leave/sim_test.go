@@ -37,7 +37,9 @@ type shape struct {
 	maxOut    int
 	locked    bool // the checks of all servers of a balancer begin in the same moment
 	budget    bool
-	fleet     bool // balancers send no view: the fleet is the witness
+	blind     bool // balancers send no view
+	fleet     bool // the other masters are asked
+	listed    bool // the setting balancers names the balancers
 }
 
 // A pool is a simulated pool: HAProxy and the masters in virtual time, with the daemon's own tracker and
@@ -142,10 +144,10 @@ func (m *member) answer(from netip.Addr, header string) int {
 	if m.DisableOn404 {
 		codes.Drain = 404
 	}
-	if m.fleet {
+	if m.blind {
 		header = ""
 	}
-	c := balancer.Check{Source: from, Service: monitor.Server, Codes: codes, View: header}
+	c := balancer.Check{Source: from, Service: monitor.Server, Codes: codes, View: header, Listed: m.listed}
 	a, delay := tracker.Answer(c, m.rule(holds, now), func(spare bool) answer.Answer {
 		return answer.Decide(mode, verdict, codes, spare)
 	})
@@ -154,8 +156,10 @@ func (m *member) answer(from netip.Addr, header string) int {
 }
 
 func (m *member) rule(holds drain.Snapshot, now time.Time) balancer.Rule {
-	return balancer.NewRule(holds, monitor.Server, config.MaxOut(strconv.Itoa(m.maxOut)), now)
+	return balancer.NewRule(holds, monitor.Server, m.maxOutSetting(), now)
 }
+
+func (s shape) maxOutSetting() config.MaxOut { return config.MaxOut(strconv.Itoa(s.maxOut)) }
 
 func (m *member) status() status.Status {
 	m.mu.Lock()
@@ -201,8 +205,10 @@ func (m *member) world() leave.World {
 			}
 			return m.status(), ctx.Err()
 		},
-		Connections: func(string) ([]tcp.Connection, error) { return nil, nil },
+		Runs:        func(context.Context) bool { return false },
+		Connections: func() ([]tcp.Connection, error) { return nil, nil },
 		Holds:       m,
+		MaxOut:      m.maxOutSetting(),
 		Say:         func(string) {},
 		Note:        func(string) {},
 	}
@@ -436,7 +442,11 @@ func ordinary(masters int, change ...func(*shape)) shape {
 	return s
 }
 
-func withFleet(s *shape) { s.fleet, s.DisableOn404 = true, false }
+// withFleet has the masters ask each other, since balancers send no view.
+func withFleet(s *shape) { s.fleet, s.blind, s.DisableOn404 = true, true, false }
+
+func alsoFleet(s *shape) { s.fleet = true }
+func listed(s *shape)    { s.listed = true }
 
 func (p *pool) assertNoOutage(t *testing.T) {
 	t.Helper()

@@ -2,8 +2,9 @@ package leave
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"net"
+	"slices"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
@@ -12,6 +13,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 	"github.com/pmcheck/pmcheck/drain/tcp"
+	"github.com/pmcheck/pmcheck/systemd"
 )
 
 // Holds are the holds of this host: a drain.Store.
@@ -24,9 +26,14 @@ type Holds interface {
 type World struct {
 	// Next returns the daemon's status: at once the first time, then after a pause. The error wraps
 	// status.ErrNoDaemon if no daemon answers.
-	Next        func(ctx context.Context) (status.Status, error)
-	Connections func(master string) ([]tcp.Connection, error)
+	Next func(ctx context.Context) (status.Status, error)
+	// Runs reports, of a daemon that does not answer, whether it runs nevertheless.
+	Runs func(ctx context.Context) bool
+	// Connections returns the connections to the master's port, as the kernel knows them.
+	Connections func() ([]tcp.Connection, error)
 	Holds       Holds
+	// MaxOut is how many masters of a fleet may be out.
+	MaxOut config.MaxOut
 	// Claim claims a slot in the budget, see budget.Client; nil without one.
 	Claim func(ctx context.Context, want budget.Claim) error
 	// Fleet asks the other masters, see NewFleet; nil if no fleet is known.
@@ -41,14 +48,34 @@ type World struct {
 func NewWorld(c config.Config) World {
 	w := World{
 		Next:        status.Client{Socket: c.Socket}.Follow(),
-		Connections: tcp.Connections,
+		Runs:        func(ctx context.Context) bool { return daemonRuns(ctx, c.Listen) },
+		Connections: func() ([]tcp.Connection, error) { return tcp.Connections(c.Probe.Address) },
 		Holds:       c.Store(),
+		MaxOut:      c.MaxOut,
 		Fleet:       NewFleet(c.Fleet),
 	}
 	if c.Budget.Database != "" {
 		w.Claim = budget.New(c).Claim
 	}
 	return w
+}
+
+// daemonRuns reports whether systemd has a process of the daemon, or starts or stops one. Without systemd it reports
+// whether a process accepts connections on the daemon's port: with systemd that may be pmcheck.socket alone.
+func daemonRuns(ctx context.Context, listen string) bool {
+	service, err := systemd.AskService(ctx, "pmcheck.service")
+	if err == nil {
+		ended := slices.Contains([]string{"", "dead", "failed"}, service.SubState)
+		return service.MainPID != 0 || !ended
+	}
+
+	dialer := net.Dialer{Timeout: time.Second}
+	conn, err := dialer.DialContext(ctx, "tcp", listen)
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
 }
 
 // wait looks until the way has been clear for settled, or the time is over, and returns what was in the way
@@ -96,35 +123,3 @@ func obstacle(kind balancer.ObstacleKind, format string, args ...any) []status.O
 }
 
 func unknown(err error) []status.Obstacle { return obstacle(balancer.ObstacleUnknown, "%s", err) }
-
-// errGone says that a hold is no longer the one that was set.
-var errGone = errors.New("the hold was lifted or replaced meanwhile, or has ended")
-
-// Amend changes a hold that was set, as Out returned it, and leaves one alone that another party has set in its
-// place or has lifted. It returns an error then, and the hold as it is otherwise.
-func (w World) Amend(set drain.Hold, change func(*drain.Hold)) (drain.Hold, error) {
-	h, err := w.Holds.Change(set.Holder, set.Service, func(old drain.Hold) (drain.Hold, error) {
-		if old != set {
-			return old, errGone
-		}
-		change(&old)
-		return old, nil
-	})
-	if err != nil {
-		return set, err
-	}
-	return h, nil
-}
-
-// Lift lifts a hold that was set, if it is still there. One that another party has set in its
-// place stays, which is not an error.
-func (w World) Lift(set drain.Hold) error {
-	_, err := w.Amend(set, func(h *drain.Hold) { *h = drain.Hold{} })
-	switch {
-	case errors.Is(err, errGone):
-		return nil
-	case err == nil && w.Changed != nil:
-		w.Changed("lifted", set)
-	}
-	return err
-}

@@ -1,0 +1,191 @@
+package leave
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// A phase is a part of the way out that may take a time of its own.
+type phase int
+
+const (
+	phaseStart  phase = iota // until the daemon knows its balancers
+	phaseSlot                // until the budget has a slot
+	phaseFleet               // until the other masters can do without this one
+	phaseTold                // until every balancer has let go of the master
+	phaseInsist              // the same, once only a spare server matters
+	phaseIdle                // until the last agent has finished
+	phaseLast                // until each lone balancer has heard of the firm hold
+)
+
+// A party wants the master out. A command is refused if the pool needs the master. The stop of a service happens in
+// any case, and takes as much care as its time allows.
+type party interface {
+	// wanted returns an error once the master need not leave any more.
+	wanted(ctx context.Context) error
+	// mustStay returns why the pool cannot do without the master at all.
+	mustStay() []status.Obstacle
+	// insists reports whether the master leaves in any case, whatever cannot be asked.
+	insists() bool
+	// retries reports whether a database is asked again that has not answered for so long.
+	retries(unanswered time.Duration) bool
+	// waitsFor returns the balancers that must let go of the master before its hold is firm.
+	waitsFor(list balancer.List) balancer.List
+	// expectsAgents reports whether agents may be left, or come.
+	expectsAgents() bool
+	// end returns when a phase is over.
+	end(of phase) time.Time
+	// late returns the error of a phase that is over, and nil if the party goes on.
+	late(of phase, left []status.Obstacle) error
+	// until returns when a hold must end by itself; zero: never.
+	until(leaving drain.Leaving) time.Time
+}
+
+func newParty(d *departure) party {
+	if d.want.Stop == nil {
+		return &command{way: d}
+	}
+	d.patience.limit(d.want.Stop.Limits)
+	return &stop{way: d, guard: d.want.Stop}
+}
+
+// A command has one limit for all phases, and ends with an error at that.
+type command struct{ way *departure }
+
+func (c *command) wanted(context.Context) error              { return nil }
+func (c *command) insists() bool                             { return c.way.want.Now || c.way.want.Force }
+func (c *command) retries(time.Duration) bool                { return false }
+func (c *command) waitsFor(list balancer.List) balancer.List { return list }
+func (c *command) expectsAgents() bool                       { return true }
+func (c *command) end(phase) time.Time                       { return c.way.patience.began.Add(c.way.want.Wait) }
+
+// mustStay names the balancers that have no other server and expect none back. With --now there is no time for one
+// to come back.
+func (c *command) mustStay() (list []status.Obstacle) {
+	if c.way.want.Force {
+		return nil
+	}
+	seen := c.way.seen.status
+	for _, b := range c.way.hearing().Sending() {
+		v, _ := seen.Service(b.Service)
+		if isOut := v.Mode != drain.Ready && v.Leaving == drain.Firm; isOut {
+			continue
+		}
+		if b.Lone(seen.Time) || c.way.want.Now && b.View.Last() {
+			list = append(list, b.Alone())
+		}
+	}
+	return list
+}
+
+func (c *command) late(of phase, left []status.Obstacle) error {
+	e := &Error{Kind: Refused, Left: left}
+	switch of {
+	case phaseSlot:
+		e.Text = "no slot in time"
+	case phaseFleet:
+		e.Text = "its turn has not come"
+	case phaseIdle:
+		e.Kind = NotIdle
+		e.Text = fmt.Sprintf("not idle within %s", c.way.want.Wait)
+	default:
+		e.Text = fmt.Sprintf("not out within %s", c.way.want.Wait)
+		if c.way.set.Mode != "" && c.way.set.Leaving == drain.Firm {
+			e.Kind = NotIdle // the hold stays: it is a matter of time
+		}
+	}
+	return e
+}
+
+// until returns the end of the hold. A time that counts from the moment that the hold is firm begins after the wait,
+// at the latest.
+func (c *command) until(leaving drain.Leaving) time.Time {
+	if c.way.want.For == 0 {
+		return c.way.want.Hold.Until
+	}
+	if leaving == drain.Firm {
+		return time.Now().Add(c.way.want.For)
+	}
+	return c.end(phaseIdle).Add(c.way.want.For)
+}
+
+// A stop goes its whole way while its time lasts, and then goes on.
+type stop struct {
+	way   *departure
+	guard *Guard
+}
+
+// wanted asks systemd whether the service still is to stop, and notes that the host shuts down.
+func (s *stop) wanted(ctx context.Context) error {
+	hostStops, err := s.guard.check(ctx)
+	if hostStops {
+		s.way.patience.noteShutdown(time.Now())
+	}
+	return err
+}
+
+// mustStay names the balancers if this master is all that each of them has, and no gate sends agents elsewhere: then
+// a drain would only take the master from its agents earlier. A balancer that is lone beside others forbids nothing,
+// nor does one that speaks before the others can have.
+func (s *stop) mustStay() (list []status.Obstacle) {
+	seen := s.way.seen.status
+	elsewhere := seen.Gate.Runs(seen.Time) || len(young(seen)) > 0
+	if elsewhere || !s.way.hearing().AllLone(seen.Time) {
+		return nil
+	}
+	for _, b := range s.way.lone() {
+		list = append(list, b.Alone())
+	}
+	return list
+}
+
+func (s *stop) insists() bool                         { return true }
+func (s *stop) retries(unanswered time.Duration) bool { return unanswered < budgetPause }
+func (s *stop) end(of phase) time.Time                { return s.way.patience.end(of) }
+
+// waitsFor leaves out the lone balancers: they keep the master until the hold is firm.
+func (s *stop) waitsFor(list balancer.List) balancer.List {
+	if s.way.set.Leaving == drain.Firm {
+		return list
+	}
+	return list.Without(s.way.lone())
+}
+
+// expectsAgents is false if no balancer has asked for as long as agents run, or if the stop goes on although agents
+// can go nowhere else: they would come until the end.
+func (s *stop) expectsAgents() bool {
+	nowhereElse := s.way.regardless && s.way.hearing().AllStranded()
+	return !nowhereElse && !Unheard(s.way.seen.status, s.way.patience.told)
+}
+
+func (s *stop) late(of phase, left []status.Obstacle) error {
+	why := balancer.Summary(left)
+	switch of {
+	case phaseSlot:
+		s.way.world.Note("goes on without a slot: " + why)
+	case phaseFleet:
+		s.way.world.Note("goes on without the fleet: " + why)
+	case phaseTold:
+		s.way.world.Note("goes on wherever there is another server: " + why)
+	case phaseInsist:
+		s.way.world.Note("stops regardless: " + why)
+	case phaseIdle:
+		took := time.Since(s.way.patience.began).Round(time.Second)
+		return &Error{Kind: NotIdle, Text: fmt.Sprintf("not idle within %s", took), Left: left}
+	}
+	return nil
+}
+
+// until returns an end that outlasts every wait, so that a hold whose lift is lost ends by itself.
+func (s *stop) until(leaving drain.Leaving) time.Time {
+	end := time.Now().Add(longestStart)
+	if leaving != drain.Firm { // it takes nothing from agents
+		end = end.Add(LongestTurn + overtime + s.guard.Limits.Wait + lastTime)
+	}
+	return end
+}
