@@ -1,5 +1,8 @@
 # @summary Exports this master, so that HAProxy on the balancers can collect it.
 #
+# It exports the master twice: for its backend, and for the backend 0-turn, which gets no agents
+# and makes the turns of masters that leave together certain.
+#
 # It needs the module puppetlabs/haproxy and PuppetDB. `puppet node deactivate` removes a
 # master from the balancers.
 #
@@ -8,6 +11,15 @@
 #   include pmcheck::balancermember
 #
 # @example On a balancer
+#   haproxy::backend { '0-turn':
+#     collect_exported => true,
+#     mode             => 'tcp',
+#     options          => {
+#       'no'         => 'log',
+#       'option'     => 'httpchk GET /?drain=404',
+#       'http-check' => ['disable-on-404', 'send-state'],
+#     },
+#   }
 #   haproxy::listen { 'puppet':
 #     collect_exported => true,
 #     ipaddress        => '*',
@@ -44,6 +56,8 @@
 #   without a limit, it uses up the threads of Puppet Server, and the health check fails.
 # @param options
 #   More words for the `server` line, such as `weight 100 slowstart 60s`.
+# @param turns
+#   Whether the master is exported for the backend 0-turn, too.
 class pmcheck::balancermember (
   String[1]                      $listening_service = 'puppet',
   Stdlib::Port                   $port              = 8140,
@@ -55,6 +69,7 @@ class pmcheck::balancermember (
   Integer[1]                     $rise              = 2,
   Integer[1]                     $maxconn           = 100,
   Array[Pmcheck::Text]           $options           = [],
+  Boolean                        $turns             = true,
 ) {
   include pmcheck
 
@@ -64,11 +79,25 @@ class pmcheck::balancermember (
   }
   $asked = pick($check_port, $own_port)
 
+  $server = {
+    ports        => String($port),
+    server_names => $server_name,
+    ipaddresses  => $ipaddress,
+  }
+  $checked = ['check', "port ${asked}"]
+  $counted = ["fall ${fall}", "rise ${rise}"]
+
   @@haproxy::balancermember { $facts['networking']['fqdn']:
     listening_service => $listening_service,
-    ports             => String($port),
-    server_names      => $server_name,
-    ipaddresses       => $ipaddress,
-    options           => ['check', "port ${asked}", "inter ${inter}", "fall ${fall}", "rise ${rise}", "maxconn ${maxconn}"] + $options,
+    options           => $checked + ["inter ${inter}"] + $counted + ["maxconn ${maxconn}"] + $options,
+    *                 => $server,
+  }
+
+  if $turns {
+    @@haproxy::balancermember { "${facts['networking']['fqdn']} 0-turn":
+      listening_service => '0-turn',
+      options           => $checked + ['inter 1s'] + $counted + ['weight 100'],
+      *                 => $server,
+    }
   }
 }

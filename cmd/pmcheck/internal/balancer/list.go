@@ -128,6 +128,16 @@ func (l List) LoneAt(source netip.Addr, now time.Time) bool {
 	return len(there) > 0 && !there.any(func(b *Balancer) bool { return !b.Listed || !b.Lone(now) })
 }
 
+// Sources returns the addresses of the balancers that send their view, each once.
+func (l List) Sources() (list []netip.Addr) {
+	for _, b := range l {
+		if b.View != nil && !slices.Contains(list, b.Source) {
+			list = append(list, b.Source)
+		}
+	}
+	return list
+}
+
 // sort orders a list for people: by node, address and name.
 func (l List) sort() {
 	slices.SortStableFunc(l, func(x, y Balancer) int {

@@ -161,7 +161,7 @@ func TestRestoreKeepsNewerEntries(t *testing.T) {
 		t.Errorf("got %+v", list)
 	}
 	early.Restore(left, now.Add(-time.Hour)) // the clock was set back
-	if n := len(early.All().Current(now.Add(-time.Hour+unknownGoneAfter+1))); n != 0 {
+	if n := len(early.All().Current(now.Add(-time.Hour + unknownGoneAfter + 1))); n != 0 {
 		t.Errorf("%d balancers stay because the clock was set back", n)
 	}
 	record(early, lb, Check{}, 200, now.Add(-2*time.Hour)) // and set back once more

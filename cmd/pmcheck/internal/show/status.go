@@ -30,6 +30,9 @@ func Status(w io.Writer, st status.Status) {
 		if b.Counts() {
 			name = "balancer"
 		}
+		if b.Turns() {
+			name = "turns"
+		}
 		row(w, name, balancerText(b, st.Time))
 	}
 	probe(w, st)
@@ -37,7 +40,7 @@ func Status(w io.Writer, st status.Status) {
 		Budget(w, st.Budget, st.Time)
 	}
 	row(w, "gate", gateText(st.Gate, st.Time))
-	row(w, "believed", strings.Trim(fmt.Sprint(st.Believed), "[]"))
+	row(w, "believed", believedText(st))
 	for _, warning := range st.Warnings {
 		row(w, "warning", warning)
 	}
@@ -92,6 +95,18 @@ func checkRows(w io.Writer, c check.Finding, v check.Verdict, now time.Time) {
 	if c.State != check.StateOK {
 		row(w, "  hint", check.Hint(c.Reason))
 	}
+}
+
+// believedText returns the networks of the setting balancers or, if it is not set, the line that sets it.
+func believedText(st status.Status) string {
+	if st.BelievesAll() {
+		line := "any client"
+		if sources := st.Balancers.Sources(); len(sources) > 0 {
+			line += "; to trust these alone, set balancers: " + strings.ReplaceAll(fmt.Sprint(sources), " ", ", ")
+		}
+		return line
+	}
+	return strings.Trim(fmt.Sprint(st.Believed), "[]")
 }
 
 func balancerText(b status.Balancer, now time.Time) string {

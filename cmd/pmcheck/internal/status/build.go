@@ -63,6 +63,7 @@ func (s *Status) Warn() {
 		away = append(away, fmt.Sprintf("balancer %s has not asked since %s", b.Label(), since))
 	}
 	list := text.First(away, 5)
+	list = append(list, text.First(s.Balancers.TurnWarnings(), 5)...)
 	for _, h := range s.Holds {
 		if _, err := s.Service(h.Service); h.Service != "" && err != nil {
 			list = append(list, fmt.Sprintf("the hold of %s is on the unknown service %s: %s", h.Holder, h.Service, h.Path))

@@ -126,6 +126,11 @@ func (s Status) Service(name string) (ServiceStatus, error) {
 	return ServiceStatus{}, fmt.Errorf("%w %q, only %s", ErrNoService, name, strings.Join(names, ", "))
 }
 
+// BelievesAll reports whether every client counts as a balancer: the setting balancers names none.
+func (s Status) BelievesAll() bool {
+	return slices.ContainsFunc(s.Believed, func(n netip.Prefix) bool { return n.Bits() == 0 })
+}
+
 // Holders returns whose holds keep a service in its mode; none if that is ready.
 func (s Status) Holders(v ServiceStatus) (names []string) {
 	for _, h := range s.Holds {

@@ -15,6 +15,18 @@ describe 'pmcheck::balancermember' do
             options: ['check', 'port 9200', 'inter 2s', 'fall 3', 'rise 2', 'maxconn 100'])
   end
 
+  it 'exports the master for the turns, too' do
+    expect(exported_resources).to contain_haproxy__balancermember('puppet1.example.com 0-turn')
+      .with(listening_service: '0-turn', ports: '8140', server_names: 'puppet1', ipaddresses: '192.0.2.11',
+            options: ['check', 'port 9200', 'inter 1s', 'fall 3', 'rise 2', 'weight 100'])
+  end
+
+  context 'without turns' do
+    let(:params) { { turns: false } }
+
+    it { expect(exported_resources).not_to contain_haproxy__balancermember('puppet1.example.com 0-turn') }
+  end
+
   context 'with another port' do
     let(:pre_condition) { "class { 'pmcheck': listen => '[::1]:9300' }" }
 

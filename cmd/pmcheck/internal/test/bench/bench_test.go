@@ -90,7 +90,7 @@ func report(b *testing.B, text string) {
 
 func readmeLines(b *testing.B) string {
 	b.Helper()
-	_, block, _ := strings.Cut(lab.ReadFile(b, "README.md"), "```haproxy\nbackend puppet\n")
+	_, block, _ := strings.Cut(lab.ReadFile(b, "README.md"), "\nbackend puppet\n")
 	block, _, found := strings.Cut(block, "    server ")
 	if !found {
 		b.Fatal("README.md: no backend for HAProxy")

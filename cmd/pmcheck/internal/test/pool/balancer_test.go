@@ -83,6 +83,9 @@ func (b *balancer) servers() string {
 	}
 	var states []string
 	for _, s := range stats {
+		if s.Backend == "0-turn" {
+			continue // it has no agents
+		}
 		state, _, _ := strings.Cut(s.Status, " ") // of "UP 1/3"
 		states = append(states, s.Server+" "+state+" "+s.CheckStatus)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// installPmcheck installs the older package, and returns the backend of README.md with the
+// installPmcheck installs the older package, and returns the backends of README.md with the
 // masters of this pool.
 func (p *pool) installPmcheck() (backend string) {
 	p.t.Helper()
@@ -17,12 +17,14 @@ func (p *pool) installPmcheck() (backend string) {
 		m.Host.MustRun("dpkg", "--install", "--force-confold", "/root/pmcheck.deb")
 	}
 	_, readme, found := strings.Cut(lab.ReadFile(p.t, "README.md"), "```haproxy\n")
-	backend, _, ends := strings.Cut(readme, "    server ")
+	backends, _, ends := strings.Cut(readme, "\nfrontend ")
 	if !found || !ends {
-		p.t.Fatal("README.md has no backend")
+		p.t.Fatal("README.md has no backends")
 	}
-	return backend + p.servers()
+	return serverLines.ReplaceAllLiteralString(backends, p.servers())
 }
+
+var serverLines = regexp.MustCompile(`(?m)(^    server .*\n)+`)
 
 // installAncestor puts the xinetd check in the place of pmcheck.
 func (p *pool) installAncestor() {

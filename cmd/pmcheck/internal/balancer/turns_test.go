@@ -1,0 +1,47 @@
+package balancer
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTurnsThatAreNotCertainAreNamed(t *testing.T) {
+	backend := func(node, name string, others int) Balancer {
+		b := Balancer{
+			Node:         node,
+			Name:         name + "/m1",
+			Source:       netip.MustParseAddr("192.0.2.5"),
+			Service:      "server",
+			View:         &View{State: "UP", Weight: 100, WeightTotal: 100 * (others + 1)},
+			OthersWeight: 100 * others,
+			UnitWeight:   100,
+		}
+		if others > 0 {
+			b.OthersSeen = time.Now()
+		}
+		return b
+	}
+	for _, tt := range []struct {
+		name string
+		list List
+		want string
+	}{
+		{"as in the README", List{backend("lb1", "0-turn", 1), backend("lb1", "puppet", 1)}, ""},
+		{"a single master", List{backend("lb1", "puppet", 0)}, ""},
+		{"none", List{backend("lb1", "puppet", 1)}, "balancer lb1 has no backend 0-turn: "},
+		{"that of another HAProxy", List{backend("lb0", "0-turn", 1), backend("lb1", "puppet", 1)},
+			"balancer lb1 has no backend 0-turn: "},
+		{"a name that sorts first", List{backend("lb1", "0-turn", 1), backend("lb1", "0-puppet", 1)},
+			"balancer lb1: the name of backend 0-puppet sorts before 0-turn"},
+		{"a server is missing", List{backend("lb1", "0-turn", 1), backend("lb1", "puppet", 2)},
+			"balancer lb1: backend 0-turn has 2 servers, but puppet has 3"},
+		{"a backend for the only CA", List{backend("lb1", "0-turn", 1), backend("lb1", "ca", 0)}, ""},
+	} {
+		got := strings.Join(tt.list.TurnWarnings(), "; ")
+		if !strings.HasPrefix(got, tt.want) || (got == "") != (tt.want == "") {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
