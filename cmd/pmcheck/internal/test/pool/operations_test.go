@@ -3,6 +3,7 @@ package pool_test
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
