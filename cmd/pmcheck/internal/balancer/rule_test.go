@@ -68,14 +68,14 @@ func (tt ruleTest) answers(t *testing.T) (codes []string) {
 			c.View = fmt.Sprintf("%s; name=puppet%s/m1; node=%s; weight=%s; scur=0/0; qcur=0", state, service, lb, weight)
 		}
 		rule := NewRule(holds, c.Service, cmp.Or(tt.maxOut, "1"), now)
-		a, delay := tracker.Answer(c, rule, func(spare bool) answer.Answer {
+		a, shift := tracker.Answer(c, rule, func(spare bool) answer.Answer {
 			if spare && held {
 				return answer.Answer{Code: http.StatusNotFound}
 			}
 			return answer.Answer{Code: http.StatusOK}
 		})
-		if delay > 250*time.Millisecond || delay > 0 && a.Code != http.StatusOK {
-			t.Errorf("%d after %s", a.Code, delay)
+		if shift > 250*time.Millisecond || shift > 0 && a.Code != http.StatusOK {
+			t.Errorf("%d after %s", a.Code, shift)
 		}
 		if held {
 			codes = append(codes, fmt.Sprint(a.Code))

@@ -1,7 +1,6 @@
 package balancer
 
 import (
-	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"sync"
@@ -45,10 +44,10 @@ func (b *Balancer) key() key {
 // lose the master, or has no say in that.
 //
 // The first time in a row that a balancer may lose the master, it gets the verdict once more, and the
-// caller must wait for delay before it sends that: checks of two servers drift until they run in
-// step, and of two checks under way together neither shows what the other is told.
+// caller must wait for a random part of shift before it sends that: checks of two servers drift until they
+// run in step, and of two checks under way together neither shows what the other is told.
 func (t *Tracker) Answer(c Check, r Rule, decide func(spare bool) answer.Answer) (
-	a answer.Answer, delay time.Duration) {
+	a answer.Answer, shift time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b := t.note(c, r.now)
@@ -60,7 +59,7 @@ func (t *Tracker) Answer(c Check, r Rule, decide func(spare bool) answer.Answer)
 		_, keeps := r.keeps(b, t.all().Current(r.now))
 		spare, lets = !keeps, !keeps
 		if lets && b.View.Sends() && !b.letOff {
-			spare, delay = false, b.shift()
+			spare, shift = false, b.shift()
 		}
 	}
 	b.letOff, b.fitted = lets, b.fits(r.maxOut, r.now)
@@ -70,13 +69,12 @@ func (t *Tracker) Answer(c Check, r Rule, decide func(spare bool) answer.Answer)
 	}
 	b.Answer = a
 	b.Answers++
-	return a, delay
+	return a, shift
 }
 
-// shift returns a random part of a quarter of the balancer's interval, 250 ms at most.
+// shift returns how far a check of the balancer is shifted at most: a quarter of its interval, 250 ms at most.
 func (b *Balancer) shift() time.Duration {
-	most := min(time.Duration(b.Interval*float64(time.Second))/4, 250*time.Millisecond)
-	return time.Duration(rand.Int64N(int64(most) + 1))
+	return min(time.Duration(b.Interval*float64(time.Second))/4, 250*time.Millisecond)
 }
 
 // note takes a check into account, and returns the balancer, or nil if there is no room for a new one.

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -66,9 +67,9 @@ func (d *Daemon) check(w http.ResponseWriter, r *http.Request, name string) {
 		document.Write(w, decide(true).Code)
 		return
 	}
-	a, delay := decide(true), time.Duration(0)
+	a, shift := decide(true), time.Duration(0)
 	if d.isBalancer(r) {
-		a, delay = d.balancers.Answer(balancer.Check{
+		a, shift = d.balancers.Answer(balancer.Check{
 			Source:  remote(r),
 			Service: name,
 			URI:     r.RequestURI,
@@ -77,7 +78,7 @@ func (d *Daemon) check(w http.ResponseWriter, r *http.Request, name string) {
 			Listed:  len(d.settings.Load().Balancers) > 0, // then only listed sources are believed
 		}, balancer.NewRule(s.Holds, name, d.settings.Load().MaxOut, now), decide)
 	}
-	time.Sleep(delay)
+	time.Sleep(rand.N(shift + 1))
 	w.Header().Set("Last-Modified", s.ServingSince(service, now).UTC().Format(http.TimeFormat))
 	d.answer(w, a.Code, a.Body)
 }

@@ -47,7 +47,7 @@ type shape struct {
 type pool struct {
 	shape
 	members  []*member
-	backends []*haproxy.Backend
+	backends []*haproxy.Live
 	mu       sync.Mutex
 	slots    map[string]bool
 }
@@ -100,7 +100,9 @@ func (s shape) run(t *testing.T, f func(ctx context.Context, p *pool)) {
 }
 
 func (p *pool) balance(ctx context.Context, i int) {
-	b := &haproxy.Backend{Settings: p.Settings, Node: fmt.Sprintf("lb%d", i), Name: "puppet"}
+	b := &haproxy.Live{
+		Backend: haproxy.Backend{Settings: p.Settings, Node: fmt.Sprintf("lb%d", i), Name: "puppet"},
+	}
 	from := netip.AddrFrom4([4]byte{198, 51, 100, byte(i + 1)})
 	phase := rand.N(p.Inter)
 	for n, m := range p.members {
@@ -114,7 +116,7 @@ func (p *pool) balance(ctx context.Context, i int) {
 			Check:  func(header string) int { return m.answer(from, header) },
 		})
 	}
-	b.Start()
+	b.Start(time.Now())
 	p.backends = append(p.backends, b)
 	for _, s := range b.Servers {
 		go b.Run(ctx, s)
@@ -148,10 +150,10 @@ func (m *member) answer(from netip.Addr, header string) int {
 		header = ""
 	}
 	c := balancer.Check{Source: from, Service: monitor.Server, Codes: codes, View: header, Listed: m.listed}
-	a, delay := tracker.Answer(c, m.rule(holds, now), func(spare bool) answer.Answer {
+	a, shift := tracker.Answer(c, m.rule(holds, now), func(spare bool) answer.Answer {
 		return answer.Decide(mode, verdict, codes, spare)
 	})
-	time.Sleep(delay)
+	time.Sleep(rand.N(shift + 1))
 	return a.Code
 }
 

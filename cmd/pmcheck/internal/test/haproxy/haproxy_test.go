@@ -20,6 +20,7 @@ func TestHeadersAreThoseOfRealHAProxy(t *testing.T) {
 	for _, m := range state.FindAllStringSubmatch(data, -1) {
 		recorded[m[1]] = m[2:]
 	}
+	now := time.Now()
 	essence := regexp.MustCompile(`^([^;]+);.*weight=([^;]+)`)
 	for _, c := range haproxy.Cases() {
 		if c.Command != "" {
@@ -37,17 +38,17 @@ func TestHeadersAreThoseOfRealHAProxy(t *testing.T) {
 		if !c.Alone {
 			b.Servers = append(b.Servers, &haproxy.Server{Weight: weight})
 		}
-		b.Start()
+		b.Start(now)
 		for i, s := range b.Servers {
 			for _, code := range [][]int{c.Own, c.Peer}[i] {
-				b.Answered(s, code)
+				b.Answered(s, code, now)
 			}
 		}
 		for i, s := range b.Servers {
 			if recorded[c.State] == nil {
 				t.Fatalf("%s is not recorded", c.State)
 			}
-			got, want := essence.FindStringSubmatch(b.Header(s)), essence.FindStringSubmatch(recorded[c.State][i])
+			got, want := essence.FindStringSubmatch(b.Header(s, now)), essence.FindStringSubmatch(recorded[c.State][i])
 			if !slices.Equal(got[1:], want[1:]) {
 				t.Errorf("%s, server %d: %q, want %q", c.State, i, got[1:], want[1:])
 			}
