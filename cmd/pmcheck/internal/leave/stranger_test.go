@@ -1,0 +1,231 @@
+package leave_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
+	"github.com/pmcheck/pmcheck/drain"
+	"github.com/pmcheck/pmcheck/systemd"
+)
+
+// A stranger is a client that is no balancer, and sends a view to each master every second.
+type stranger struct {
+	name string
+	node string
+	// says returns the state and the total weight, of which 100 are the master's, from how often the stranger has asked
+	// and the last answer to it.
+	says func(times, code int) (state string, total int)
+}
+
+func strangers() []stranger {
+	lone := func(int, int) (string, int) { return "UP", 100 }
+	spare := func(int, int) (string, int) { return "UP", 200 }
+	every := func(n int, then func(int, int) (string, int)) func(int, int) (string, int) {
+		return func(times, code int) (string, int) {
+			if times%(2*n) < n {
+				return then(times, code)
+			}
+			return spare(times, code)
+		}
+	}
+	return []stranger{
+		{"lone", "aa", lone},
+		{"has lost its other server", "aa", func(times, code int) (string, int) {
+			if times == 0 {
+				return spare(times, code)
+			}
+			return lone(times, code)
+		}},
+		{"alternates", "aa", every(1, lone)},
+		{"always has another", "aa", spare},
+		{"always has another, sorts last", "zz", spare},
+		{"flaps", "aa", every(20, func(int, int) (string, int) { return "NOLB", 100 })},
+		{"lets go", "aa", func(_, code int) (string, int) {
+			if code == 200 {
+				return "UP", 200
+			}
+			return "NOLB", 100
+		}},
+		{"lets go, sorts last, and has no other", "zz", func(_, code int) (string, int) {
+			if code == 200 {
+				return "UP", 200
+			}
+			return "NOLB", 0
+		}},
+	}
+}
+
+// disturb has a stranger ask every master until ctx ends.
+func (p *pool) disturb(ctx context.Context, s stranger) {
+	from := netip.MustParseAddr("203.0.113.9")
+	for _, m := range p.members {
+		shifts := p.random("stranger" + m.name)
+		go func() {
+			code := 200
+			for times := 0; ctx.Err() == nil; times++ {
+				state, total := s.says(times, code)
+				code = m.answer(from, fmt.Sprintf("%s; name=puppet/%s; node=%s; weight=100/%d; scur=0/0; qcur=0",
+					state, m.name, s.node, total), shifts)
+				time.Sleep(time.Second)
+			}
+		}()
+	}
+}
+
+// A leaver takes a master out and brings it back, as a person or systemd does.
+type leaver struct {
+	name string
+	// patient is how long the stranger can delay it without harm.
+	patient time.Duration
+	leave   func(ctx context.Context, m *member) error
+}
+
+// inAnyCase hides the error of a stop that went on although something was in its way: with a stranger, it may.
+func inAnyCase(err error) error {
+	if errors.As(err, new(*leave.Error)) {
+		return nil
+	}
+	return err
+}
+
+func leavers() []leaver {
+	return []leaver{
+		{"stop", limits().Turn, func(ctx context.Context, m *member) error {
+			_, err := leave.Out(ctx, m.world(), command(stop))
+			m.isDown()
+			back := leave.Back(ctx, m.world(), limits().Return, drain.Guard)
+			if m.budget {
+				go m.giveBack(ctx)
+			}
+			return errors.Join(inAnyCase(err), back)
+		}},
+		{"drain", forever, func(ctx context.Context, m *member) error {
+			set, err := leave.Out(ctx, m.world(), command())
+			if set.Mode == "" { // it was refused
+				return inAnyCase(err)
+			}
+			m.isDown()
+			_, lifted := m.store.LiftAll()
+			m.noticed()
+			return errors.Join(err, lifted)
+		}},
+		{"shutdown", limits().Shutdown / 2, func(ctx context.Context, m *member) error {
+			g := m.guard(drain.Guard, func() (systemd.Service, error) {
+				return systemd.Service{MainPID: 7, Job: "restart", HostStops: true}, nil
+			})
+			err := g.Out(ctx)
+			m.becomes(check.Unknown)
+			time.Sleep(time.Minute)
+			m.becomes(check.Healthy)
+			back := leave.Back(ctx, m.world(), limits().Return, drain.Guard)
+			return errors.Join(inAnyCase(err), back)
+		}},
+	}
+}
+
+// forever is longer than anything that is simulated.
+const forever = 100 * time.Hour
+
+// outcome is what became of some pools.
+type outcome struct {
+	pools, bad       int
+	longest, slowest time.Duration
+	earliest         time.Duration // into the way out, of the moments without a server
+}
+
+// TestAStrangerTakesNothingAway: whatever a client that is no balancer claims, no command takes the last master out,
+// and a stop or a shutdown does so only after its patience. With the setting balancers, it changes nothing.
+func TestAStrangerTakesNothingAway(t *testing.T) {
+	shapes := map[string]shape{
+		"views":            ordinary(2, turns),
+		"budget":           ordinary(2, turns, func(s *shape) { s.budget = true }),
+		"fleet":            ordinary(2, withFleet),
+		"views and fleet":  ordinary(2, turns, alsoFleet),
+		"listed":           ordinary(2, turns, listed),
+		"listed and fleet": ordinary(2, turns, listed, alsoFleet),
+	}
+	var table []string
+	for name, s := range shapes {
+		for _, l := range leavers() {
+			t.Run(name+"/"+l.name, func(t *testing.T) {
+				all, patient := outcome{}, l.patient
+				if s.listed {
+					patient = forever
+				}
+				for _, who := range strangers() {
+					o := s.disturbed(t, who, l, seeds(1))
+					if o.bad > 0 && o.earliest < patient {
+						t.Errorf("%s: no server for %s, first after %s", who.name, o.longest, o.earliest)
+					}
+					all.pools += o.pools
+					all.bad += o.bad
+					all.longest = max(all.longest, o.longest)
+					all.slowest = max(all.slowest, o.slowest)
+				}
+				table = append(table, fmt.Sprintf("| %s | %s | %d | %d | %s | %s |", name, l.name, all.pools, all.bad,
+					all.longest.Round(time.Second), all.slowest.Round(time.Second)))
+			})
+		}
+	}
+	slices.Sort(table)
+	t.Logf("| pool | | pools | without a server | longest | slowest |\n%s", strings.Join(table, "\n"))
+}
+
+// disturbed has both masters of a pair leave within some seconds while a stranger asks, in n pools.
+func (s shape) disturbed(t *testing.T, who stranger, l leaver, n int) (o outcome) {
+	for range n {
+		s.run(t, func(ctx context.Context, p *pool) {
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			p.disturb(ctx, who)
+			moments := p.random("moments")
+			time.Sleep(upTo(moments, 20*time.Minute)) // a balancer that lost its others has, or has not yet, forgotten them
+			p.outage()
+
+			began := time.Now()
+			first := time.Duration(-1)
+			go func() {
+				for ctx.Err() == nil {
+					time.Sleep(time.Second)
+					if none, _ := p.outage(); none > 0 {
+						o.longest = max(o.longest, none)
+						if first < 0 {
+							first = time.Since(began) - none
+						}
+					}
+				}
+			}()
+			var group errgroup.Group
+			for _, m := range p.members {
+				after := upTo(moments, 5*time.Second)
+				group.Go(func() error {
+					time.Sleep(after)
+					return l.leave(ctx, m)
+				})
+			}
+			if err := group.Wait(); err != nil {
+				t.Errorf("%s, seed %d: %v", who.name, p.seed, err)
+			}
+			time.Sleep(2 * time.Second)
+			o.pools++
+			o.slowest = max(o.slowest, time.Since(began))
+			if first >= 0 {
+				if o.bad == 0 || first < o.earliest {
+					o.earliest = first
+				}
+				o.bad++
+			}
+		})
+	}
+	return o
+}
