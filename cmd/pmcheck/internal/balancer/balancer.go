@@ -133,7 +133,7 @@ func (b *Balancer) Missing(now time.Time) (servers int, since time.Duration) {
 // start, and expects none back. A backend for the only CA is lone, and a pool is whose other servers have been gone
 // for ExpectedBack.
 func (b *Balancer) Lone(now time.Time) bool {
-	if b.View == nil || b.Turns() {
+	if b.View == nil {
 		return false
 	}
 	settled := b.View.Steps == 0

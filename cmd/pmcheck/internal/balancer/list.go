@@ -83,24 +83,28 @@ func (l List) Lone(now time.Time) List {
 // AllLone reports whether there are balancers, and none but this master can serve their agents. What only takes
 // turns has no agents.
 func (l List) AllLone(now time.Time) bool {
-	agents := l.withAgents()
+	agents := l.WithAgents()
 	return len(agents) > 0 && !agents.any(func(b *Balancer) bool { return !b.Lone(now) })
 }
 
 // AllStranded reports whether there are balancers, and each of them sends its agents to this master for want of
 // another one, be it for a moment.
 func (l List) AllStranded() bool {
-	agents := l.withAgents()
+	agents := l.WithAgents()
 	return len(agents) > 0 && !agents.any(func(b *Balancer) bool { return b.View == nil || !b.View.Last() })
-}
-
-func (l List) withAgents() List {
-	return l.keep(func(b *Balancer) bool { return b.Counts() && !b.Turns() })
 }
 
 // Pool returns the balancers that show another server, or expect one back.
 func (l List) Pool(now time.Time) List {
 	return l.keep(func(b *Balancer) bool { return b.View != nil && !b.Turns() && !b.Lone(now) })
+}
+
+// Turns returns the backends without agents.
+func (l List) Turns() List { return l.keep((*Balancer).Turns) }
+
+// WithAgents returns the balancers that count, and do not only take turns.
+func (l List) WithAgents() List {
+	return l.keep(func(b *Balancer) bool { return b.Counts() && !b.Turns() })
 }
 
 // Without returns the balancers that are not among others.

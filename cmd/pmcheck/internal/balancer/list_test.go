@@ -62,7 +62,7 @@ func TestWhichBalancersCount(t *testing.T) {
 		"still sends": {told.Sending(), "pair expects alone alone-listed widowed starts turn " +
 			"pair-listed"},
 		"follows blindly":         {told.Blind(), "blind blind-listed"},
-		"has this master alone":   {told.Lone(now), "alone alone-listed widowed"},
+		"has this master alone":   {told.Lone(now), "alone alone-listed widowed turn"},
 		"shows or expects others": {told.Pool(now), "pair expects out starts pair-listed"},
 		"is trusted":              {told.Trusted(), "alone-listed blind-listed pair-listed"},
 	} {

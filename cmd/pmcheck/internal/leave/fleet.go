@@ -234,15 +234,10 @@ func (f *fleetTurn) obstacles() []status.Obstacle {
 	d := f.departure
 	pooled := len(d.hearing().Pool(d.seen.status.Time)) > 0
 
-	// A fleet of which none answers may have an allow that names balancers only. The rule of the daemon protects the
-	// pool, unless something follows the hold whatever a balancer shows.
-	mute := f.view.others > 0 && len(f.view.silent) == f.view.others
-	if !mute {
-		f.mute = time.Time{}
-	} else if f.mute.IsZero() {
-		f.mute = time.Now()
-	}
-	if mute && time.Since(f.mute) >= muteTime && pooled && !d.followedBlindly() {
+	// The rule of the daemon protects the pool, unless something follows the hold whatever a balancer shows.
+	ruled := pooled && !d.followedBlindly()
+	mute := f.muteFor()
+	if ruled && mute >= muteTime {
 		return nil
 	}
 
@@ -253,6 +248,19 @@ func (f *fleetTurn) obstacles() []status.Obstacle {
 		return obstacle(balancer.ObstacleTurn, "%s, but a balancer has another server", list[0].Text)
 	}
 	return list
+}
+
+// muteFor returns for how long none of the fleet has answered: perhaps its allow names balancers only.
+func (f *fleetTurn) muteFor() time.Duration {
+	mute := f.view.others > 0 && len(f.view.silent) == f.view.others
+	if !mute {
+		f.mute = time.Time{}
+		return 0
+	}
+	if f.mute.IsZero() {
+		f.mute = time.Now()
+	}
+	return time.Since(f.mute)
 }
 
 func (f *fleetTurn) nameSilent() {

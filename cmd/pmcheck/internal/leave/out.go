@@ -280,8 +280,13 @@ func (d *departure) look(ctx context.Context) (list []status.Obstacle, err error
 	if unanswered != nil {
 		return Unattended(d.seen.status, connections, time.Since(d.unattended())), nil
 	}
+	return d.left(connections), nil
+}
+
+// left returns what is left by the last status: balancers and, once they have let go, agents.
+func (d *departure) left(connections []tcp.Connection) (list []status.Obstacle) {
 	if d.told && !d.party.expectsAgents() {
-		return nil, nil
+		return nil
 	}
 
 	heard := d.seen.status
@@ -298,7 +303,7 @@ func (d *departure) look(ctx context.Context) (list []status.Obstacle, err error
 			list = append(list, Busy(d.seen.status, v, connections)...)
 		}
 	}
-	return list, nil
+	return list
 }
 
 // unattended returns since when balancers find no daemon, or one that answers them by the hold, as a silent one may.

@@ -144,6 +144,11 @@ func TestOut(t *testing.T) {
 			View: &status.View{State: "UP", Weight: 100, WeightTotal: 100}})
 	})
 	onlyHere := sees(func(s *status.Status) { s.Balancers = append(s.Balancers, lone(s.Time)) })
+	badTurns := sees(func(s *status.Status) {
+		b := lone(s.Time)
+		b.Name = "0-turn/m000"
+		s.Balancers = append(s.Balancers, b)
+	})
 	youngAndLone := sees(func(s *status.Status) {
 		s.Balancers = balancer.List{lone(s.Time)}
 		s.Started = s.Started.Add(2*time.Minute + time.Second)
@@ -305,6 +310,9 @@ func TestOut(t *testing.T) {
 			within: 5 * time.Minute},
 		{name: "a command beside a balancer that has this master alone", world: onlyHere, request: command(),
 			err: "must stay in service: balancer alone has no other server"},
+		{name: "a command, and a backend for turns has this master alone", world: badTurns, request: command(), holds: firm},
+		{name: "a stop, and a backend for turns has this master alone", world: badTurns, request: command(stop),
+			holds: guard, least: time.Minute, within: 80 * time.Second},
 		{name: "a stop, and a young daemon has heard only a balancer that has this master alone", world: youngAndLone,
 			request: command(stop), err: "must stay in service", least: 10 * time.Second, within: 16 * time.Second},
 		{name: "a view that any client can send switches no fleet off", shape: ordinary(2, withFleet), world: forged,

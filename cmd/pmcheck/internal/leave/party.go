@@ -57,12 +57,16 @@ func newParty(d *departure) party {
 // A command has one limit for all phases, and ends with an error at that.
 type command struct{ way *departure }
 
-func (c *command) wanted(context.Context) error              { return nil }
-func (c *command) insists() bool                             { return c.way.want.Now || c.way.want.Force }
-func (c *command) retries(time.Duration) bool                { return false }
-func (c *command) waitsFor(list balancer.List) balancer.List { return list }
-func (c *command) expectsAgents() bool                       { return true }
-func (c *command) end(phase) time.Time                       { return c.way.patience.began.Add(c.way.want.Wait) }
+func (c *command) wanted(context.Context) error { return nil }
+func (c *command) insists() bool                { return c.way.want.Now || c.way.want.Force }
+func (c *command) retries(time.Duration) bool   { return false }
+func (c *command) expectsAgents() bool          { return true }
+func (c *command) end(phase) time.Time          { return c.way.patience.began.Add(c.way.want.Wait) }
+
+// waitsFor leaves out a backend for turns that has this master alone, by mistake: it has no agents.
+func (c *command) waitsFor(list balancer.List) balancer.List {
+	return list.Without(c.way.lone().Turns())
+}
 
 // mustStay names the balancers that have no other server and expect none back. With --now there is no time for one
 // to come back.
@@ -71,9 +75,10 @@ func (c *command) mustStay() (list []status.Obstacle) {
 		return nil
 	}
 	seen := c.way.seen.status
-	for _, b := range c.way.hearing().Sending() {
+	for _, b := range c.way.hearing().WithAgents().Sending() {
 		v, _ := seen.Service(b.Service)
-		if isOut := v.Mode != drain.Ready && v.Leaving == drain.Firm; isOut {
+		isOut := v.Mode != drain.Ready && v.Leaving == drain.Firm
+		if isOut {
 			continue
 		}
 		if b.Lone(seen.Time) || c.way.want.Now && b.View.Last() {

@@ -72,31 +72,19 @@ func Returning(s status.Status, v status.ServiceStatus) (list []status.Obstacle)
 	return append(list, behind(s, v)...)
 }
 
-// behind returns the balancers that do not do yet what the mode of a service asks. One that sends its view has
-// the master out once that view says so and its last check was refused: a master may be out, and be taken back
-// because the pool needs it. One without a view is told after several answers.
+// behind returns the balancers that do not do yet what the mode of a service asks.
 func behind(s status.Status, v status.ServiceStatus) (list []status.Obstacle) {
 	held := v.Mode != drain.Ready
 	for _, b := range s.Balancers {
-		gated := b.Service == monitor.Server && s.Gate.Refuses(b.Source, s.Time)
-		if b.Service != v.Name || !b.Counts() || held && (b.Hides(v.Mode) || gated) {
+		if b.Service != v.Name || !b.Counts() {
 			continue
 		}
-		why := ""
-		switch {
-		case !b.Seen.After(v.ModeSince):
-			why = "has not asked since the hold changed"
-			if b.Interval > 0 {
-				why += fmt.Sprintf(" (asks every %s)", text.Age(status.Seconds(b.Interval)))
-			}
-		case b.View == nil && b.Told(held) < balancer.TellTimes:
-			why = fmt.Sprintf("was told %d of %d times", b.Told(held), balancer.TellTimes)
-		case b.View == nil:
-		case held && (b.View.Sends() || !b.Refused()):
-			why = fmt.Sprintf("still sends (%s, %d sessions)", b.View, b.View.Sessions)
-		case !held && (!b.View.Sends() || b.View.Steps != 0):
-			why = fmt.Sprintf("does not send yet (%s, %d sessions)", b.View, b.View.Sessions)
+		gated := b.Service == monitor.Server && s.Gate.Refuses(b.Source, s.Time)
+		if held && (b.Hides(v.Mode) || gated) {
+			continue
 		}
+
+		why := lag(&b, v)
 		if why == "" {
 			continue
 		}
@@ -106,6 +94,35 @@ func behind(s status.Status, v status.ServiceStatus) (list []status.Obstacle) {
 		list = append(list, balancer.NewObstacle(balancer.ObstacleBalancer, "%s %s", b.Label(), why))
 	}
 	return list
+}
+
+// lag returns what a balancer has not done yet; empty if it does what the mode of the service asks. A balancer that
+// sends its view has the master out once that view says so and its last check was refused: a master may be out, and
+// be taken back because the pool needs it. One without a view is told after several answers.
+func lag(b *status.Balancer, v status.ServiceStatus) string {
+	held := v.Mode != drain.Ready
+	if !b.Seen.After(v.ModeSince) {
+		why := "has not asked since the hold changed"
+		if b.Interval > 0 {
+			why += fmt.Sprintf(" (asks every %s)", text.Age(status.Seconds(b.Interval)))
+		}
+		return why
+	}
+
+	if b.View == nil {
+		if told := b.Told(held); told < balancer.TellTimes {
+			return fmt.Sprintf("was told %d of %d times", told, balancer.TellTimes)
+		}
+		return ""
+	}
+
+	if held && (b.View.Sends() || !b.Refused()) {
+		return fmt.Sprintf("still sends (%s, %d sessions)", b.View, b.View.Sessions)
+	}
+	if !held && (!b.View.Sends() || b.View.Steps != 0) {
+		return fmt.Sprintf("does not send yet (%s, %d sessions)", b.View, b.View.Sessions)
+	}
+	return ""
 }
 
 // young is the obstacle of a daemon that has just started: balancers that it has not heard yet may still send. A
@@ -245,20 +262,24 @@ const (
 
 // Slot returns what to do about the slot and, for a master that may not have one yet, why it is out.
 func Slot(s status.Status) (step SlotStep, reason string) {
-	server, _ := s.Service(monitor.Server)
-	since := s.Time.Sub(server.ServingSince)
-	has := s.Budget != nil && s.Budget.Held
 	for _, h := range s.Holds {
 		if h.Covers(monitor.Server) {
 			return SlotRenew, strings.TrimSuffix(fmt.Sprintf("%s by %s: %s", h.Mode, h.Holder, h.Reason), ": ")
 		}
 	}
-	switch {
-	case has && since >= budget.Settle && len(Returning(s, server)) == 0:
-		return SlotReturn, ""
-	case has:
+
+	server, _ := s.Service(monitor.Server)
+	since := s.Time.Sub(server.ServingSince)
+	if has := s.Budget != nil && s.Budget.Held; has {
+		isBack := since >= budget.Settle && len(Returning(s, server)) == 0
+		if isBack {
+			return SlotReturn, ""
+		}
 		return SlotRenew, ""
-	case server.Mode == drain.Ready && !server.Serves() && since >= outAfter:
+	}
+
+	isOut := server.Mode == drain.Ready && !server.Serves() && since >= outAfter
+	if isOut {
 		return SlotRenew, server.Answer.Body
 	}
 	return SlotLook, ""
