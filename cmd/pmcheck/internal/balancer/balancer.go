@@ -168,10 +168,13 @@ func (b *Balancer) observe(before, v *View, now time.Time) {
 	b.starts = rises && (wasNotUp || b.starts || !b.Refused())
 
 	b.UnitWeight = max(b.UnitWeight, v.Weight)
-	others := v.OthersWeight()
-	if others == 0 || b.starts {
-		return
+	if others := v.OthersWeight(); others > 0 && !b.starts {
+		b.meet(others, v, now)
 	}
+}
+
+// meet takes into account that the balancer has other servers, of so much weight.
+func (b *Balancer) meet(others int, v *View, now time.Time) {
 	if !b.Pooled() {
 		// While this master is out, it may be the weight of backups: whether there are
 		// others shows beside it.
@@ -181,7 +184,9 @@ func (b *Balancer) observe(before, v *View, now time.Time) {
 		}
 		return
 	}
-	if others >= b.OthersWeight || now.Sub(b.OthersSeen) >= ExpectedBack {
+
+	forgotten := now.Sub(b.OthersSeen) >= ExpectedBack
+	if others >= b.OthersWeight || forgotten {
 		b.OthersWeight = others
 	}
 	if missing, _ := b.Missing(now); missing == 0 {

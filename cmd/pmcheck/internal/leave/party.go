@@ -68,24 +68,31 @@ func (c *command) waitsFor(list balancer.List) balancer.List {
 	return list.Without(c.way.lone().Turns())
 }
 
-// mustStay names the balancers that have no other server and expect none back. With --now there is no time for one
-// to come back.
+// mustStay names the balancers that cannot do without this master at all.
 func (c *command) mustStay() (list []status.Obstacle) {
 	if c.way.want.Force {
 		return nil
 	}
-	seen := c.way.seen.status
 	for _, b := range c.way.hearing().WithAgents().Sending() {
-		v, _ := seen.Service(b.Service)
-		isOut := v.Mode != drain.Ready && v.Leaving == drain.Firm
-		if isOut {
-			continue
-		}
-		if b.Lone(seen.Time) || c.way.want.Now && b.View.Last() {
+		if c.isNeeded(&b) {
 			list = append(list, b.Alone())
 		}
 	}
 	return list
+}
+
+// isNeeded reports whether a balancer has no other server, and expects none back. With --now there is no time for one
+// to come back. A master that is out already is not needed.
+func (c *command) isNeeded(b *status.Balancer) bool {
+	v, _ := c.way.seen.status.Service(b.Service)
+	isOut := v.Mode != drain.Ready && v.Leaving == drain.Firm
+	if isOut {
+		return false
+	}
+	if c.way.want.Now {
+		return b.View.Last()
+	}
+	return b.Lone(c.way.seen.status.Time)
 }
 
 func (c *command) late(of phase, left []status.Obstacle) error {

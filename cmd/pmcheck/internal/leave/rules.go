@@ -74,16 +74,10 @@ func Returning(s status.Status, v status.ServiceStatus) (list []status.Obstacle)
 
 // behind returns the balancers that do not do yet what the mode of a service asks.
 func behind(s status.Status, v status.ServiceStatus) (list []status.Obstacle) {
-	held := v.Mode != drain.Ready
 	for _, b := range s.Balancers {
-		if b.Service != v.Name || !b.Counts() {
+		if !concerned(s, v, &b) {
 			continue
 		}
-		gated := b.Service == monitor.Server && s.Gate.Refuses(b.Source, s.Time)
-		if held && (b.Hides(v.Mode) || gated) {
-			continue
-		}
-
 		why := lag(&b, v)
 		if why == "" {
 			continue
@@ -94,6 +88,19 @@ func behind(s status.Status, v status.ServiceStatus) (list []status.Obstacle) {
 		list = append(list, balancer.NewObstacle(balancer.ObstacleBalancer, "%s %s", b.Label(), why))
 	}
 	return list
+}
+
+// concerned reports whether a balancer has to do something about the mode of a service. A balancer that hides a hold
+// from itself does not, nor does one that the gate refuses.
+func concerned(s status.Status, v status.ServiceStatus, b *status.Balancer) bool {
+	if b.Service != v.Name || !b.Counts() {
+		return false
+	}
+	if v.Mode == drain.Ready {
+		return true
+	}
+	gated := b.Service == monitor.Server && s.Gate.Refuses(b.Source, s.Time)
+	return !b.Hides(v.Mode) && !gated
 }
 
 // lag returns what a balancer has not done yet; empty if it does what the mode of the service asks. A balancer that
