@@ -60,45 +60,83 @@ func statusOnly(status int) error {
 	return &exitError{status: status}
 }
 
+// explain returns the exit status of an error, and what the person at the terminal can do.
 func explain(err error) *exitError {
 	if known, is := errors.AsType[*exitError](err); is {
 		return known
 	}
+	if left, is := errors.AsType[*leave.Error](err); is {
+		return explainLeft(left, err)
+	}
+	if errors.Is(err, leave.ErrNotBack) {
+		return &exitError{status: exitTimeout, err: err}
+	}
+	if errors.Is(err, budget.ErrUnreachable) {
+		mend := cmp.Or(budget.Hint(err), "mend it")
+		return &exitError{status: exitRefused, err: err, hint: mend + ", or insist with --force"}
+	}
+	if errors.Is(err, status.ErrNoService) {
+		const hint = "set services in the configuration, then systemctl reload pmcheck"
+		return &exitError{status: exitUsage, err: err, hint: hint}
+	}
+	// An error of urfave/cli itself is that of "pmcheck help" for a command that does not exist.
 	_, mistaken := errors.AsType[config.Fault](err)
-	left, stays := errors.AsType[*leave.Error](err)
-	last := stays && slices.ContainsFunc(left.Left, func(o status.Obstacle) bool {
-		return o.Kind == balancer.ObstacleLast
-	})
-	mend := cmp.Or(budget.Hint(err), "mend it")
-	file, is := errors.AsType[*fs.PathError](err)
-	full := is && file.Path != os.Stdout.Name() &&
-		(errors.Is(file, syscall.EROFS) || errors.Is(file, syscall.ENOSPC) || errors.Is(file, syscall.EDQUOT))
-	for _, row := range []struct {
-		is     bool
-		status int
-		hint   string
-	}{
-		{stays && left.Kind == leave.NotIdle || errors.Is(err, leave.ErrNotBack), exitTimeout, ""},
-		// It may be the hold of a with-hold whose command still runs.
-		{stays && left.Kind == leave.Taken, exitRefused, "wait until that work is done, or use another holder: --hold"},
-		{stays && left.Kind == leave.Silent, exitRefused, "systemctl restart pmcheck, or insist with --force"},
-		{last, exitRefused, "bring another master up first, hold catalogs only (--service server), or insist with --force"},
-		{stays, exitRefused, "wait longer with --timeout 20m, or insist with --force"},
-		{errors.Is(err, budget.ErrUnreachable), exitRefused, mend + ", or insist with --force"},
-		{errors.Is(err, status.ErrNoService), exitUsage, "set services in the configuration, then systemctl reload pmcheck"},
-		// urfave/cli's own is that of "pmcheck help" for a command that does not exist.
-		{mistaken || errors.As(err, new(cli.ExitCoder)), exitUsage, ""},
-		{errors.Is(err, status.ErrNoDaemon), exitNoDaemon, ""},
-		{errors.Is(err, context.Canceled), exitInterrupted, ""},
-		{errors.Is(err, fs.ErrPermission), exitFailure, "use sudo"},
-		{is && file.Op == "create" && errors.Is(file, fs.ErrNotExist), exitFailure, "is pmcheck installed on this host?"},
-		{full, exitFailure, "make the directory writable; drain --until-reboot writes elsewhere"},
-	} {
-		if row.is {
-			return &exitError{row.status, err, row.hint}
+	if mistaken || errors.As(err, new(cli.ExitCoder)) {
+		return &exitError{status: exitUsage, err: err}
+	}
+	if errors.Is(err, status.ErrNoDaemon) {
+		return &exitError{status: exitNoDaemon, err: err}
+	}
+	if errors.Is(err, context.Canceled) {
+		return &exitError{status: exitInterrupted, err: err}
+	}
+	return &exitError{status: exitFailure, err: err, hint: fileHint(err)}
+}
+
+// explainLeft explains why a master has not left as asked. err wraps left, and may say more.
+func explainLeft(left *leave.Error, err error) *exitError {
+	e := &exitError{status: exitRefused, err: err}
+	switch left.Kind {
+	case leave.NotIdle:
+		e.status = exitTimeout
+	case leave.Taken: // it may be the hold of a with-hold whose command still runs
+		e.hint = "wait until that work is done, or use another holder: --hold"
+	case leave.Silent:
+		e.hint = "systemctl restart pmcheck, or insist with --force"
+	default:
+		e.hint = "wait longer with --timeout 20m, or insist with --force"
+		if isLast(left.Left) {
+			e.hint = "bring another master up first, hold catalogs only (--service server), or insist with --force"
 		}
 	}
-	return &exitError{status: exitFailure, err: err}
+	return e
+}
+
+func isLast(left []status.Obstacle) bool {
+	return slices.ContainsFunc(left, func(o status.Obstacle) bool { return o.Kind == balancer.ObstacleLast })
+}
+
+// fileHint returns what to do about a file that cannot be changed; empty if that is not known.
+func fileHint(err error) string {
+	if errors.Is(err, fs.ErrPermission) {
+		return "use sudo"
+	}
+	file, is := errors.AsType[*fs.PathError](err)
+	if !is {
+		return ""
+	}
+	if file.Op == "create" && errors.Is(file, fs.ErrNotExist) {
+		return "is pmcheck installed on this host?"
+	}
+	if file.Path == os.Stdout.Name() {
+		return ""
+	}
+	for _, full := range []error{syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT} {
+		if errors.Is(file, full) {
+			return "make the directory writable; drain --until-reboot writes elsewhere"
+		}
+	}
+	return ""
 }
 
 // complain prints the error and its hint. Both may quote names of files and text from

@@ -75,13 +75,16 @@ func (g *Gate) Run(ctx context.Context) (err error) {
 	return nil
 }
 
-// follow updates the gate after each change of the holds and every lookEvery.
+// follow updates the gate after each change of the holds and every lookEvery. It tells systemd each time: if systemd
+// does not hear of it, its watchdog ends the gate.
 func (g *Gate) follow(ctx context.Context, watcher *drain.Watcher) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
-	for tell := systemd.Ready; ; tell = systemd.Status {
-		g.update(ctx, watcher.Current())
-		_, _ = tell(line(g.status)), systemd.Ping() // if one fails, systemd ends the gate, and says so
+
+	g.update(ctx, watcher.Current())
+	_ = systemd.Ready(line(g.status))
+	for {
+		_ = systemd.Ping()
 		select {
 		case <-ctx.Done():
 			return
@@ -89,26 +92,33 @@ func (g *Gate) follow(ctx context.Context, watcher *drain.Watcher) {
 			watcher.Accept() // holds that may be lost with a directory close nothing, as all doubt
 		case <-tick.C:
 		}
+		g.update(ctx, watcher.Current())
+		_ = systemd.Status(line(g.status))
 	}
 }
 
+// update looks at the holds and the balancers, closes or opens the gate, and shows it to the daemon.
 func (g *Gate) update(ctx context.Context, holds drain.Snapshot) {
 	now := time.Now()
-	leaving := holds.Leaving(monitor.Server, now) != drain.Firm
 	before := g.status
+
+	leaving := holds.Leaving(monitor.Server, now) != drain.Firm
 	closed, reason := Decide(holds, func() string { return g.sends(ctx, leaving) }, now)
-	g.status.Looked, g.status.Reason = now, reason
-	err := g.set(closed)
+	g.status.Looked = now
+	g.status.Reason = reason
+
 	g.status.Error = ""
-	if err != nil {
+	if err := g.set(closed); err != nil {
 		g.status.Error = err.Error()
 	}
 	if g.status.Closed != before.Closed {
 		g.status.Since = now
 	}
+
 	g.log(before)
 	file := systemd.RuntimeFile{Dir: g.Dir, Name: status.GateFile} // which the daemon reads
-	if err := file.Save(g.status); err != nil && before.Looked.IsZero() {
+	first := before.Looked.IsZero()
+	if err := file.Save(g.status); err != nil && first {
 		g.Log.Warn("the daemon cannot show the gate", "error", err)
 	}
 }
@@ -117,17 +127,15 @@ func (g *Gate) update(ctx context.Context, holds drain.Snapshot) {
 // changed it.
 func (g *Gate) set(closed bool) error {
 	if !closed {
-		err := g.table.open()
-		if err == nil {
-			g.status.Closed, g.status.Refused = false, 0
+		if err := g.table.open(); err != nil {
+			return err
 		}
-		return err
+		g.status.Closed = false
+		g.status.Refused = 0
+		return nil
 	}
-	g.status.Passes = nil
-	for _, own := range tcp.OwnAddresses() { // connections to and from them use the loopback interface
-		g.status.Passes = append(g.status.Passes, netip.PrefixFrom(own, own.BitLen()))
-	}
-	g.status.Passes = append(g.status.Passes, g.Settings.Gate.Except...)
+
+	g.status.Passes = g.passes()
 	if g.status.Closed {
 		refused, intact := g.table.intact()
 		if intact {
@@ -139,6 +147,14 @@ func (g *Gate) set(closed bool) error {
 	err := g.table.close(g.status.Port, g.Settings.Gate.Except)
 	g.status.Closed = err == nil
 	return err
+}
+
+// passes returns the networks that are never refused: connections from this host use the loopback interface.
+func (g *Gate) passes() (list []netip.Prefix) {
+	for _, own := range tcp.OwnAddresses() {
+		list = append(list, netip.PrefixFrom(own, own.BitLen()))
+	}
+	return append(list, g.Settings.Gate.Except...)
 }
 
 func (g *Gate) log(before status.GateStatus) {
@@ -158,20 +174,21 @@ func line(s status.GateStatus) string {
 	return "open: " + s.Reason
 }
 
-// sends returns which balancer still sends agents to this master, by its own view. Without a daemon none
-// is known to: balancers have taken the master out, or are about to. While the hold is leaving, a daemon
-// that hangs may have told a balancer that it keeps the master.
+// sends returns which balancer still sends agents to this master, by its own view; empty if none does.
 func (g *Gate) sends(ctx context.Context, leaving bool) string {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	st, err := status.Client{Socket: g.Settings.Socket}.Status(ctx)
-	absent := errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
-	switch {
-	case err != nil && leaving && !absent:
-		return "the daemon does not say which balancers send"
-	case err != nil:
+	if err != nil {
+		// A daemon that hangs may have told a balancer that it keeps the master, while the hold is leaving. Without
+		// a daemon, balancers have taken the master out, or are about to.
+		absent := errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
+		if leaving && !absent {
+			return "the daemon does not say which balancers send"
+		}
 		return ""
 	}
+
 	server, _ := st.Service(monitor.Server)
 	told := st.Balancers.Told(monitor.Server, server.Mode)
 	if leaving {
@@ -188,26 +205,31 @@ func (g *Gate) sends(ctx context.Context, leaving bool) string {
 // case; it returns the balancers that do send, as far as that is known, in a sentence. Any doubt about the holds
 // leaves the gate open: agents that reach a held master are better off than agents that reach none.
 func Decide(holds drain.Snapshot, sends func() string, now time.Time) (closed bool, reason string) {
+	mode := drain.Ready
 	var by []string
-	mode, unreadable := drain.Ready, ""
+	unreadable := ""
 	for _, h := range holds.At(now).Holds() {
-		switch {
-		case !h.Covers(monitor.Server):
-		case h.Code != "":
+		if !h.Covers(monitor.Server) {
+			continue
+		}
+		if h.Code != "" {
 			unreadable = h.Holder
-		case mode == drain.Ready || mode == h.Mode: // the strictest come first
+			continue
+		}
+		if mode == drain.Ready || mode == h.Mode { // the strictest come first
 			mode = h.Mode
 			by = append(by, h.Holder)
 		}
 	}
-	held := fmt.Sprintf("held in %s by %s", mode, strings.Join(by, ", "))
-	switch {
-	case len(by) > 0:
+
+	if len(by) > 0 {
+		held := fmt.Sprintf("held in %s by %s", mode, strings.Join(by, ", "))
 		if still := sends(); still != "" {
 			return false, held + ", but " + still
 		}
 		return true, held
-	case unreadable != "":
+	}
+	if unreadable != "" {
 		return false, fmt.Sprintf("the hold of %s cannot be read", unreadable)
 	}
 	return false, "not held"
