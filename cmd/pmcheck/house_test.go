@@ -8,6 +8,7 @@ import (
 	"go/types"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -94,6 +95,43 @@ func TestNoPackageVariableChanges(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestNumbersAreWhatThePageSays compares the page that says why a number is what it is with the source.
+func TestNumbersAreWhatThePageSays(t *testing.T) {
+	page, err := os.ReadFile("internal/NUMBERS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string][]string{} // of each constant, and of each field of a literal, by package
+	for _, p := range packages(t) {
+		note := func(name, value ast.Expr) {
+			key := path.Base(p.room) + "." + types.ExprString(name)
+			values[key] = append(values[key], types.ExprString(value))
+		}
+		for _, f := range parse(t, token.NewFileSet(), p) {
+			ast.Inspect(f, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.ValueSpec:
+					for i := range n.Values {
+						note(n.Names[i], n.Values[i])
+					}
+				case *ast.KeyValueExpr:
+					note(n.Key, n.Value)
+				}
+				return true
+			})
+		}
+	}
+	rows := regexp.MustCompile("(?m)^\\| `([\\w.]+)` \\| `(.+?)` \\|").FindAllStringSubmatch(string(page), -1)
+	if len(rows) < 10 {
+		t.Fatalf("the page has %d rows", len(rows))
+	}
+	for _, row := range rows {
+		if !slices.Contains(values[row[1]], row[2]) {
+			t.Errorf("%s is %v, and %s on the page", row[1], values[row[1]], row[2])
 		}
 	}
 }

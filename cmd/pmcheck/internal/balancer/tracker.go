@@ -11,6 +11,9 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
+// shiftMost is how long an answer waits at most, so that checks which run in step are pulled apart.
+const shiftMost = 250 * time.Millisecond
+
 // Bounds on how many balancers are remembered. A client chooses its own name, so the
 // number for one address is bounded too.
 const (
@@ -74,7 +77,7 @@ func (t *Tracker) Answer(c Check, r Rule, decide func(spare bool) answer.Answer)
 
 // shift returns how far a check of the balancer is shifted at most: a quarter of its interval, 250 ms at most.
 func (b *Balancer) shift() time.Duration {
-	return min(time.Duration(b.Interval*float64(time.Second))/4, 250*time.Millisecond)
+	return min(time.Duration(b.Interval*float64(time.Second))/4, shiftMost)
 }
 
 // note takes a check into account, and returns the balancer, or nil if there is no room for a new one.
