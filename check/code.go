@@ -6,14 +6,20 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/singleflight"
 
+	"github.com/pmcheck/pmcheck/check/bounded"
 	"github.com/pmcheck/pmcheck/check/text"
 )
 
@@ -29,8 +35,9 @@ type CodeSettings struct {
 
 const (
 	codeEvery       = 2 * time.Minute
-	maxEnvironments = 1000    // that are reported
-	maxRecord       = 1 << 20 // bytes of a record of r10k or g10k, which has about 100 for each module
+	maxEnvironments = 1000   // that are reported
+	maxEntries      = 10_000 // of a directory
+	maxRecord       = 1      // MiB of a record of r10k or g10k, which has about 100 bytes for each module
 )
 
 func code() Check {
@@ -65,7 +72,7 @@ type Environment struct {
 }
 
 func environments(dir string) (list []Environment, err error) {
-	entries, err := os.ReadDir(dir)
+	entries, err := entriesOf(dir)
 	for _, e := range entries {
 		if info, err := os.Stat(filepath.Join(dir, e.Name())); err == nil && info.IsDir() && len(list) < maxEnvironments {
 			list = append(list, Environment{text.Printable(e.Name(), maxPath), codeID(filepath.Join(dir, e.Name()))})
@@ -87,8 +94,8 @@ func codeID(dir string) string {
 		return string(head[:12])
 	}
 	newest := time.Time{}
-	entries, _ := os.ReadDir(dir)
-	for _, e := range entries[:min(len(entries), maxEnvironments)] {
+	entries, _ := entriesOf(dir)
+	for _, e := range entries {
 		if info, err := e.Info(); err == nil && info.ModTime().After(newest) {
 			newest = info.ModTime()
 		}
@@ -119,10 +126,21 @@ func hash(list any) string { return fmt.Sprintf("%x", sha256.Sum256(fmt.Append(n
 
 // contents returns the content of a small regular file; empty if it cannot be read.
 func contents(path ...string) []byte {
-	name := filepath.Join(path...)
-	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() || info.Size() > maxRecord {
-		return nil
-	}
-	data, _ := os.ReadFile(name)
+	data, _ := bounded.File(filepath.Join(path...), maxRecord)
 	return bytes.TrimSpace(data)
+}
+
+// entriesOf returns maxEntries of a directory at most, in the order of their names.
+func entriesOf(dir string) ([]fs.DirEntry, error) {
+	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	list, err := f.ReadDir(maxEntries)
+	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	if errors.Is(err, io.EOF) { // it is empty
+		err = nil
+	}
+	return list, err
 }

@@ -2,6 +2,7 @@ package check
 
 import (
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"fmt"
 	"slices"
 	"strconv"
@@ -86,7 +87,7 @@ func (s ExpirySettings) judge(r Result, now time.Time) Finding {
 	case len(r.lacking(s.Names)) > 0:
 		f.State, f.Reason = StateWarn, NameMissing
 		f.Detail = fmt.Sprintf("the master's certificate has only %s, not %s, which puppet.conf names",
-			strings.Join(r.Server.DNSNames, ", "), strings.Join(r.lacking(s.Names), ", "))
+			text.Printable(strings.Join(r.Server.DNSNames, ", "), maxNames), strings.Join(r.lacking(s.Names), ", "))
 	case len(late) > 0:
 		f.State, f.Reason, f.Detail = StateWarn, ExpiresSoon, first.String()+" expires at "+end
 	}
@@ -153,7 +154,7 @@ func (r Result) Expiries() (list []Expiry) {
 	certificates := func(of string, some ...*x509.Certificate) {
 		for _, c := range some {
 			if c != nil {
-				add(Expiry{of, c.Subject.CommonName, c.SerialNumber.Text(16), c.NotBefore, c.NotAfter})
+				add(Expiry{of, printableName(c.Subject), serial(c), c.NotBefore, c.NotAfter})
 			}
 		}
 	}
@@ -161,7 +162,18 @@ func (r Result) Expiries() (list []Expiry) {
 	certificates("own", r.Own)
 	certificates("ca", r.CAs...)
 	for i, crl := range r.CRLs {
-		add(Expiry{"crl", crl.Issuer.CommonName, strconv.Itoa(i), crl.ThisUpdate, crl.NextUpdate})
+		add(Expiry{"crl", printableName(crl.Issuer), strconv.Itoa(i), crl.ThisUpdate, crl.NextUpdate})
 	}
 	return list
 }
+
+// Bounds on what is kept of a certificate, in which names may be of any length. A serial number has 20 bytes at most,
+// by RFC 5280.
+const (
+	maxName  = 200
+	maxNames = 500 // bytes of all alternative names
+)
+
+func printableName(of pkix.Name) string { return text.Printable(of.CommonName, maxName) }
+
+func serial(c *x509.Certificate) string { return text.Printable(c.SerialNumber.Text(16), maxName) }

@@ -233,8 +233,10 @@ type poolLoan struct {
 
 // Bounds on what is kept of an answer.
 const (
-	maxPath    = 200  // bytes of a request's method and path
-	maxLoans   = 5000 // Jetty lets about 200 requests wait
+	maxPath    = 200    // bytes of a request's method and path
+	maxLock    = 40     // bytes of the state of the lock
+	maxLoans   = 5000   // Jetty lets about 200 requests wait
+	maxJRubies = 10_000 // each takes some 100 MiB of the server's memory
 	maxSeconds = 1e9
 )
 
@@ -247,7 +249,7 @@ func parsePool(body []byte) (*Pool, error) {
 	switch {
 	case m.Size == nil || m.Free == nil || m.Borrowed == nil || m.Waiting == nil:
 		return nil, errors.New("num-jrubies, num-free-jrubies, borrowed-instances or requested-instances is missing")
-	case *m.Size < 1 || *m.Free < 0:
+	case *m.Size < 1 || *m.Free < 0 || *m.Size > maxJRubies || *m.Free > maxJRubies:
 		return nil, errors.New("impossible number of instances")
 	case len(*m.Borrowed) > maxLoans || len(*m.Waiting) > maxLoans:
 		return nil, errors.New("more requests than a server can have")
@@ -257,7 +259,7 @@ func parsePool(body []byte) (*Pool, error) {
 		Free:      *m.Free,
 		Borrowed:  loans(*m.Borrowed),
 		Waiting:   loans(*m.Waiting),
-		Lock:      strings.TrimPrefix(lock.State, ":"),
+		Lock:      text.Printable(strings.TrimPrefix(lock.State, ":"), maxLock),
 		LockSince: lock.Changed,
 		Timeouts:  m.Timeouts,
 		LimitHits: m.LimitHits,

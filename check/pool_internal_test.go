@@ -50,6 +50,8 @@ func TestBadPoolIsRefused(t *testing.T) {
 		"a list that is null":  metrics(one + free + none + `,"requested-instances":null`),
 		"a number as a string": metrics(`"num-jrubies":"1"` + free + none + idle),
 		"no instances":         metrics(`"num-jrubies":0` + free + none + idle),
+		"too many instances":   metrics(`"num-jrubies":10001` + free + none + idle),
+		"too many are free":    metrics(one + `,"num-free-jrubies":9223372036854775807` + none + idle),
 		"a negative number":    metrics(one + `,"num-free-jrubies":-1` + none + idle),
 		"too many requests":    metrics(one + free + none + `,"requested-instances":[{}` + tooMany + "]"),
 		"truncated":            string(recorded(t)[:400]),
@@ -74,9 +76,22 @@ func TestLoansAreBounded(t *testing.T) {
 	}
 }
 
-// FuzzParsePool: a pool that is accepted has instances, and can be judged and encoded as JSON.
+func TestTheStateOfTheLockIsBounded(t *testing.T) {
+	long := strings.Repeat("\\u0001", 100_000) // six bytes each in JSON
+	body := strings.Replace(string(recorded(t)), `:requested"`, ":requested"+long+strings.Repeat("x", 1000)+`"`, 1)
+	p, err := parsePool([]byte(body))
+	if err != nil || len(p.Lock) > maxLock || !strings.HasPrefix(p.Lock, "requested") {
+		t.Errorf("%d bytes, %v", len(p.Lock), err)
+	}
+}
+
+// FuzzParsePool: a pool that is accepted has instances, and can be judged and encoded as JSON, which is not much longer
+// than what was read.
 func FuzzParsePool(f *testing.F) {
 	f.Add(recorded(f))
+	f.Add([]byte(`{"status":{"experimental":{"jruby-pool-lock-status":{"current-state":"` + strings.Repeat("\\u0001", 99) +
+		`","last-change-time":"9999-12-31T23:59:59-23:59"},"metrics":{"num-jrubies":1,"num-free-jrubies":1,` +
+		`"borrowed-instances":[{}],"requested-instances":[{"duration-millis":1e300}]}}}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		p, err := parsePool(body)
 		if err != nil {
@@ -89,8 +104,10 @@ func FuzzParsePool(f *testing.F) {
 		if f.State == StateOK && p.Ready() < p.Size {
 			t.Errorf("ok with %d of %d ready", p.Ready(), p.Size)
 		}
-		if _, err := json.Marshal(p); err != nil {
-			t.Error(err)
+		data, err := json.Marshal(p)
+		kept := 300 + (len(p.Borrowed)+len(p.Waiting))*(100+6*maxPath)
+		if err != nil || len(data) > kept || len(p.Lock) > maxLock {
+			t.Errorf("%d bytes of JSON, %v; want %d at most", len(data), err, kept)
 		}
 	})
 }

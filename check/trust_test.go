@@ -135,7 +135,7 @@ func TestBadFilesAreNoFault(t *testing.T) {
 		{"no root in the CA file", func(f files) { write(t, f.CA, must(os.ReadFile(f.Certificate))) },
 			invalid, "no self-signed root"},
 		{"missing", func(f files) { os.Remove(f.CRL) }, puppetclient.OwnFilesMissing, "no such file"},
-		{"directory", func(f files) { os.Remove(f.CRL); os.Mkdir(f.CRL, 0o755) }, puppetclient.OwnFiles, "is a directory"},
+		{"directory", func(f files) { os.Remove(f.CRL); os.Mkdir(f.CRL, 0o755) }, puppetclient.OwnFiles, "is not a regular file"},
 		{"huge", func(f files) { os.Truncate(f.CRL, 1<<30) }, puppetclient.OwnFiles, "larger than 8 MiB"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestWithoutAnyFileTheMasterIsStillAsked(t *testing.T) {
 				t.Error("the CA is not used before the other files are there")
 			}
 		}
-		if _, err := p.Credentials.TLS("db.example.test"); err == nil {
+		if _, err := p.Credentials.TLS(t.Context(), "db.example.test"); err == nil {
 			t.Error("a connection to another server would not be verified")
 		}
 	}

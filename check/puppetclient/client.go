@@ -33,6 +33,9 @@ const (
 	// maxAnswer bounds an answer. The longest one lists the requests of Puppet Server: each takes
 	// under 1 KiB, and Jetty lets about 200 of them wait.
 	maxAnswer = 1 << 20
+	// readTime is how long a request waits for the PEM files, which takes milliseconds unless their
+	// file system hangs. Then it goes on with those that were read last.
+	readTime = time.Second
 )
 
 // Client sends requests to a Puppet service over mutual TLS. The exported fields must
@@ -102,12 +105,14 @@ func (c *Client) init() {
 // renew reads the files, and closes a kept connection that is older than Handshake, was made
 // with other files, or has seen the first of its certificates and CRLs expire, so that the next
 // request makes a new one. It returns the results of Credentials.material.
-func (c *Client) renew(now time.Time) (*material, error) {
+func (c *Client) renew(ctx context.Context, now time.Time) (*material, error) {
 	c.once.Do(c.init)
 	last := c.conn.Load()
 	due := last == nil || now.Sub(last.born) >= cmp.Or(c.Handshake, DefaultHandshake) ||
 		!last.expires.IsZero() && now.After(last.expires)
-	m, err := c.Credentials.material()
+	ctx, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	m, err := c.Credentials.material(ctx)
 	if due || m != c.material.Load() {
 		c.transport.CloseIdleConnections()
 		c.conn.Store(nil)
@@ -145,7 +150,7 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 func (c *Client) Do(ctx context.Context, path string) (Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	m, err := c.renew(time.Now())
+	m, err := c.renew(ctx, time.Now())
 	a := Answer{URL: "https://" + c.Address + path, Own: m.own.Leaf, CAs: m.bundle, CRLs: m.crls, Warning: err}
 	if strings.HasPrefix(c.Address, plainHTTP) {
 		a.URL, a.Warning = c.Address+path, nil

@@ -3,26 +3,35 @@ package puppetclient
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/user"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/pmcheck/pmcheck/check/bounded"
 )
 
-// maxFile bounds what is read of any one PEM file. A CRL entry takes about 40
-// bytes, so this leaves room for some 200,000 revoked agents, which take some 300 MiB of memory.
-const maxFile = 8 << 20
+const (
+	// maxFile bounds what is read of any one PEM file, in MiB. A CRL entry takes about 40
+	// bytes, so this leaves room for some 200,000 revoked agents, which take some 300 MiB of memory.
+	maxFile = 8
+	// maxBlocks bounds the certificates, keys and CRLs in one file. Puppet's own bundles have two; each
+	// certificate of a chain is compared with all of them.
+	maxBlocks = 200
+)
 
 // Files names the PEM files of a host, as Puppet lays them out. The tags are those of a configuration.
 type Files struct {
@@ -39,10 +48,10 @@ type Files struct {
 type Credentials struct {
 	Files Files
 
-	mu   sync.Mutex
-	read pemFiles  // as last read
-	used *material // nil before the first reading
-	err  error     // why the files as last read are not in use as a whole
+	reading singleflight.Group       // one at a time; it alone uses read and err
+	read    pemFiles                 // as last read
+	err     error                    // why the files as last read are not in use as a whole
+	used    atomic.Pointer[material] // nil before the first reading
 }
 
 // pemFiles is the content of the files: certificate, key, CA and CRL.
@@ -50,14 +59,32 @@ type pemFiles [4][]byte
 
 // material returns the set to use now. The error, an *Error, says why not all of the files as
 // they are now are in use: the last good set is, or, before there was one, as much of them as is
-// good. Files are parsed only if their content differs from what was read last.
-func (c *Credentials) material() (*material, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	read, unread := c.Files.read()
-	if unread == nil && c.used != nil && slices.EqualFunc(read[:], c.read[:], bytes.Equal) {
-		return c.used, c.err
+// good. A file system may hang, so material waits for the files until ctx is done; a reading that
+// hangs is the next caller's, too.
+func (c *Credentials) material(ctx context.Context) (*material, error) {
+	reading := c.reading.DoChan("", func() (any, error) { return c.refresh() })
+	select {
+	case done := <-reading:
+		return done.Val.(*material), done.Err
+	case <-ctx.Done():
 	}
+
+	err := failed(OwnFiles, "%s and the others cannot be read: the file system does not answer", c.Files.Certificate)
+	if last := c.used.Load(); last != nil {
+		return last, err
+	}
+	return &material{why: err}, err
+}
+
+// refresh reads the files, and parses them if their content differs from what was read last. Its
+// results are those of material.
+func (c *Credentials) refresh() (*material, error) {
+	used := c.used.Load()
+	read, unread := c.Files.read()
+	if unread == nil && used != nil && slices.EqualFunc(read[:], c.read[:], bytes.Equal) {
+		return used, c.err
+	}
+
 	m, err := parseMaterial(c.Files, read)
 	if err != nil {
 		err = &Error{OwnFilesInvalid, err}
@@ -66,17 +93,19 @@ func (c *Credentials) material() (*material, error) {
 		read, err = pemFiles{}, unread
 	}
 	c.read, c.err, m.why = read, err, err
-	if c.used == nil || c.used.why != nil || err == nil {
-		c.used = m
+
+	if used == nil || used.why != nil || err == nil {
+		used = m
+		c.used.Store(m)
 	}
-	return c.used, c.err
+	return used, c.err
 }
 
 // TLS returns the configuration for connections to another kind of server. The server
 // is verified as a Client verifies Puppet's: chain, name and revocation. The error says
-// why the files cannot be used.
-func (c *Credentials) TLS(serverName string) (*tls.Config, error) {
-	m, err := c.material()
+// why the files cannot be used. TLS returns when ctx is done, even if the file system hangs.
+func (c *Credentials) TLS(ctx context.Context, serverName string) (*tls.Config, error) {
+	m, err := c.material(ctx)
 	if m.own.Leaf == nil || m.roots == nil {
 		return nil, err
 	}
@@ -107,19 +136,8 @@ func readFile(path string) ([]byte, error) {
 	if path == "" {
 		return nil, errors.New("no path is set for one of certificate, key, CA and CRL")
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, withOwner(err, path)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > maxFile {
-		return nil, fmt.Errorf("%s is larger than %d MiB", path, maxFile>>20)
-	}
-	return data, nil
+	data, err := bounded.File(path, maxFile)
+	return data, withOwner(err, path)
 }
 
 // withOwner adds to the error of a file that this process may not read the owner, group and mode of the file, or
@@ -241,11 +259,14 @@ func (m *material) parseCRLs(data []byte) error {
 	return err
 }
 
-// blocks returns the PEM blocks of these types. A file that is empty or half written is an error.
+// blocks returns the PEM blocks of these types. A file that is empty, half written or has too many is an error.
 func blocks(data []byte, what string, types ...string) (list []*pem.Block, err error) {
 	begins, ends := bytes.Count(data, []byte("-----BEGIN ")), bytes.Count(data, []byte("-----END "))
-	if begins == 0 || begins != ends {
+	switch {
+	case begins == 0 || begins != ends:
 		return nil, fmt.Errorf("the %s file is not complete PEM: %d BEGIN and %d END lines", what, begins, ends)
+	case begins > maxBlocks:
+		return nil, fmt.Errorf("the %s file has %d certificates, keys and CRLs, more than %d", what, begins, maxBlocks)
 	}
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
 		if slices.Contains(types, block.Type) {

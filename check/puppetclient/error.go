@@ -9,6 +9,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"github.com/pmcheck/pmcheck/check/text"
 )
 
 // Reason is a short code for why a request failed. The set is closed, and a reason
@@ -55,12 +57,16 @@ type Error struct {
 	Err    error // one sentence that names what failed; nil if the reason is enough
 }
 
-// Error returns the text of e.Err, or else the bare reason.
+// maxText bounds the text of an error, in bytes: a certificate may have names of any length, and a server any
+// number of them.
+const maxText = 1000
+
+// Error returns the text of e.Err, made printable, or else the bare reason.
 func (e *Error) Error() string {
 	if e.Err == nil {
 		return string(e.Reason)
 	}
-	return e.Err.Error()
+	return text.Printable(e.Err.Error(), maxText)
 }
 
 // Unwrap returns e.Err.

@@ -27,7 +27,7 @@ func layers() [][]string {
 		{"config", "check/checktest"},
 		{"check", "drain", "systemd"},
 		{"check/puppetclient", "drain/tcp"},
-		{"check/text"},
+		{"check/text", "check/bounded"},
 	}
 }
 

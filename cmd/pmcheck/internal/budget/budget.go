@@ -117,7 +117,7 @@ func (c *Client) ask(ctx context.Context, sql string, args []string) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	if settings.TLSConfig, err = c.credentials.TLS(host); err != nil {
+	if settings.TLSConfig, err = c.credentials.TLS(ctx, host); err != nil {
 		return nil, err
 	}
 	conn, err := pgconn.ConnectConfig(ctx, settings)

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
+
+	"github.com/pmcheck/pmcheck/check/bounded"
 )
 
 // DefaultFile is read when Options.File is empty; it may be absent.
@@ -92,9 +93,5 @@ func Load(o Options) (*Loaded, error) {
 
 // read returns the content of a configuration file, of 1 MiB at most: the daemon must not die of a log in its place.
 func (o Options) read(path string) ([]byte, error) {
-	name := filepath.Join(o.Root, path)
-	if info, err := os.Stat(name); err == nil && info.Size() > 1<<20 {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("is larger than 1 MiB")}
-	}
-	return os.ReadFile(name)
+	return bounded.File(filepath.Join(o.Root, path), 1)
 }

@@ -64,7 +64,7 @@ func TestUnreadableFileIsNamed(t *testing.T) {
 	for file, want := range map[string]string{
 		absent: "read configuration: open " + absent + ": no such file or directory",
 		big:    "read configuration: read " + big + ": is larger than 1 MiB",
-		dir:    "read configuration: read " + dir + ": is a directory",
+		dir:    "read configuration: read " + dir + ": is not a regular file",
 	} {
 		_, err := config.Load(config.Options{File: file})
 		if err == nil || err.Error() != want || errors.Is(err, fs.ErrNotExist) != (file == absent) {

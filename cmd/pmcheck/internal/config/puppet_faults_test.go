@@ -16,7 +16,7 @@ func TestFaultsOfPuppetConfAreReported(t *testing.T) {
 			"no Puppet on this host, in /etc/puppetlabs/puppet or /etc/puppet " +
 				"(set puppet.conf, or probe.certname, certificate, key, ca and crl)"},
 		{"named and absent", nil, "puppet: {conf: /srv/puppet.conf}\n", "/srv/puppet.conf: no such file or directory"},
-		{"a directory", map[string]string{aioConf + "/x": ""}, "", aioConf + ": is a directory"},
+		{"a directory", map[string]string{aioConf + "/x": ""}, "", aioConf + ": is not a regular file"},
 		{"certificates of other hosts", map[string]string{aioCerts + "m2.pem": "", aioCerts + "m3.pem": ""}, "",
 			aioConf + ": probe.certname: no certname in it, and no certificate of this host yet " +
 				"(run puppet agent, or set probe.certname)"},

@@ -1,0 +1,188 @@
+package puppetclient
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+// host is a CA with a certificate, its key and a CRL, in PEM.
+type host struct {
+	certificate, key, ca, crl []byte
+}
+
+// noon is when the certificates of a host are valid.
+func noon() time.Time { return time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC) }
+
+// newHost makes the same host each time: the processes of a fuzz test share their seeds. Number tells CAs apart.
+func newHost(number byte) host {
+	keyOf := func(n byte) ed25519.PrivateKey {
+		return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{n}, ed25519.SeedSize))
+	}
+	caKey, key := keyOf(number), keyOf(number+100)
+	ca := &x509.Certificate{
+		SerialNumber:          big.NewInt(1),
+		Subject:               pkix.Name{CommonName: "Puppet CA"},
+		NotBefore:             noon().Add(-time.Hour),
+		NotAfter:              noon().Add(time.Hour),
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		SubjectKeyId:          []byte("Puppet CA"),
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+	}
+	leaf := &x509.Certificate{
+		SerialNumber: big.NewInt(2),
+		Subject:      pkix.Name{CommonName: "puppet1"},
+		NotBefore:    ca.NotBefore,
+		NotAfter:     ca.NotAfter,
+		DNSNames:     []string{"puppet1"},
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	crl := &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: ca.NotBefore, NextUpdate: ca.NotAfter}
+	encoded := func(kind string, der []byte) []byte { return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}) }
+	return host{
+		certificate: encoded("CERTIFICATE", must(x509.CreateCertificate(rand.Reader, leaf, ca, key.Public(), caKey))),
+		key:         encoded("PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(key))),
+		ca:          encoded("CERTIFICATE", must(x509.CreateCertificate(rand.Reader, ca, ca, caKey.Public(), caKey))),
+		crl:         encoded("X509 CRL", must(x509.CreateRevocationList(rand.Reader, crl, ca, caKey))),
+	}
+}
+
+// write writes the files of a host to a directory.
+func (h host) write(t *testing.T) Files {
+	t.Helper()
+	dir := t.TempDir()
+	write := func(name string, content []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	return Files{
+		Certificate: write("certificate", h.certificate),
+		Key:         write("key", h.key),
+		CA:          write("ca", h.ca),
+		CRL:         write("crl", h.crl),
+	}
+}
+
+func TestAFIFOInPlaceOfAKeyIsNotWaitedFor(t *testing.T) {
+	files := newHost(1).write(t)
+	if err := os.Remove(files.Key); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(files.Key, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := (&Credentials{Files: files}).TLS(t.Context(), "db")
+	if err == nil || !strings.HasSuffix(err.Error(), files.Key+": is not a regular file") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A file system that hangs, as NFS does without its server, must not make a caller hang.
+func TestAReadingThatHangsIsNotWaitedFor(t *testing.T) {
+	c := &Credentials{Files: newHost(1).write(t)}
+	hang := func() (release func()) {
+		ends := make(chan struct{})
+		c.reading.DoChan("", func() (any, error) { <-ends; return c.refresh() })
+		return func() { close(ends) }
+	}
+	soon := func() context.Context {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		t.Cleanup(cancel)
+		return ctx
+	}
+
+	release := hang()
+	if m, err := c.material(soon()); m.own.Leaf != nil || m.roots != nil || m.trouble(noon()) == nil ||
+		err == nil || !strings.Contains(err.Error(), c.Files.Certificate) {
+		t.Errorf("before the first reading: %+v, %v", m, err)
+	}
+	if _, err := c.TLS(soon(), "db"); err == nil {
+		t.Error("a connection to another server would not be verified")
+	}
+	release()
+	good, err := c.material(t.Context())
+	if err != nil || good.own.Leaf == nil {
+		t.Fatalf("once the file system answers: %+v, %v", good, err)
+	}
+
+	defer hang()()
+	if m, err := c.material(soon()); m != good || err == nil {
+		t.Errorf("the last good set is in use: %v; %v, want an error", m == good, err)
+	}
+	if _, err := c.TLS(soon(), "db"); err != nil {
+		t.Errorf("connections to another server fail: %v", err)
+	}
+}
+
+func TestABundleOfThousandsIsRefused(t *testing.T) {
+	h := newHost(1)
+	files := Files{Certificate: "certificate", Key: "key", CA: "ca", CRL: "crl"}
+	many := func(data []byte, n int) []byte { return []byte(strings.Repeat(string(data), n)) }
+	most := pemFiles{h.certificate, h.key, many(h.ca, maxBlocks), many(h.crl, maxBlocks)}
+	if _, err := parseMaterial(files, most); err != nil {
+		t.Errorf("%d are refused: %v", maxBlocks, err)
+	}
+	for name, read := range map[string]pemFiles{
+		"CA":  {h.certificate, h.key, many(h.ca, maxBlocks+1), h.crl},
+		"CRL": {h.certificate, h.key, h.ca, many(h.crl, maxBlocks+1)},
+	} {
+		if _, err := parseMaterial(files, read); err == nil || !strings.Contains(err.Error(), "the "+name+" file has 201") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+// FuzzMaterial: whatever the four files of a host contain, a server is verified with them or refused, and what is
+// said of them is bounded. A server that another CA has signed is never verified with a CA bundle.
+func FuzzMaterial(f *testing.F) {
+	h, other := newHost(1), newHost(2)
+	f.Add(h.certificate, h.key, h.ca, h.crl)
+	f.Add(h.certificate, other.key, h.ca, h.crl)
+	f.Add([]byte("-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n"), []byte{}, h.certificate, h.ca)
+	f.Add(append(h.ca, h.certificate...), h.key, append(h.ca, other.ca...), append(h.crl, other.crl...))
+	block, _ := pem.Decode(h.certificate)
+	server := must(x509.ParseCertificate(block.Bytes))
+	block, _ = pem.Decode(h.ca)
+	trusted := must(x509.ParseCertificate(block.Bytes))
+	f.Fuzz(func(t *testing.T, certificate, key, ca, crl []byte) {
+		now := noon()
+		m, err := parseMaterial(Files{Certificate: "c", Key: "k", CA: "a", CRL: "l"}, pemFiles{certificate, key, ca, crl})
+		m.why = err
+		if (m.own.Leaf == nil || m.roots == nil) && err == nil {
+			t.Error("files that cannot be used, without an error")
+		}
+		if len(m.bundle) > maxBlocks || len(m.crls) > maxBlocks {
+			t.Errorf("%d CA certificates and %d CRLs are kept", len(m.bundle), len(m.crls))
+		}
+		refused := m.verifyServer([]*x509.Certificate{server}, "puppet1", now)
+		trusts := false
+		for _, c := range m.bundle {
+			trusts = trusts || bytes.Equal(c.RawSubjectPublicKeyInfo, trusted.RawSubjectPublicKeyInfo)
+		}
+		if refused == nil && m.roots != nil && !trusts {
+			t.Error("a server of another CA is verified")
+		}
+		for _, err := range []error{refused, m.trouble(now), m.ownError(now)} {
+			if err != nil && (len(err.Error()) > maxText || !utf8.ValidString(err.Error())) {
+				t.Errorf("a text of %d bytes", len(err.Error()))
+			}
+		}
+		m.nextExpiry([]*x509.Certificate{server}, now)
+	})
+}
