@@ -130,7 +130,8 @@ pictures: deps-all ## take the pictures in the documents anew, from the running 
 fuzz: ## run each fuzz target for FUZZTIME
 	@for p in $$($(GO) list ./...); do \
 	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
-	    echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
+	    echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) \
+	      -fuzzminimizetime 100x $$p || exit 1; \
 	  done; \
 	done
 

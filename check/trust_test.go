@@ -135,7 +135,8 @@ func TestBadFilesAreNoFault(t *testing.T) {
 		{"no root in the CA file", func(f files) { write(t, f.CA, must(os.ReadFile(f.Certificate))) },
 			invalid, "no self-signed root"},
 		{"missing", func(f files) { os.Remove(f.CRL) }, puppetclient.OwnFilesMissing, "no such file"},
-		{"directory", func(f files) { os.Remove(f.CRL); os.Mkdir(f.CRL, 0o755) }, puppetclient.OwnFiles, "is not a regular file"},
+		{"directory", func(f files) { os.Remove(f.CRL); os.Mkdir(f.CRL, 0o755) }, puppetclient.OwnFiles,
+			"is not a regular file"},
 		{"huge", func(f files) { os.Truncate(f.CRL, 1<<30) }, puppetclient.OwnFiles, "larger than 8 MiB"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

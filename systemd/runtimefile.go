@@ -3,9 +3,11 @@ package systemd
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // RuntimeDirectory returns the directory that systemd has made for this service and keeps
@@ -50,12 +52,36 @@ func (r RuntimeFile) Save(v any) error {
 	return r.Write(data)
 }
 
+// maxRuntimeFile bounds what Load reads: the largest of these files, with the balancers, has some 400 KiB.
+const maxRuntimeFile = 1 << 20
+
+// read returns the content of a regular file of maxRuntimeFile bytes at most. It waits for no writer.
+func (r RuntimeFile) read() ([]byte, error) {
+	f, err := os.OpenFile(r.Path(), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", r.Path())
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxRuntimeFile+1))
+	if len(data) > maxRuntimeFile {
+		return nil, fmt.Errorf("%s is larger than %d MiB", r.Path(), maxRuntimeFile>>20)
+	}
+	return data, err
+}
+
 // Load returns what Save has left; the zero value without a directory.
 func Load[T any](r RuntimeFile) (v T, err error) {
 	if r.Dir == "" {
 		return v, nil
 	}
-	data, err := os.ReadFile(r.Path())
+	data, err := r.read()
 	if err != nil {
 		return v, err
 	}

@@ -155,6 +155,9 @@ func (t *Tracker) Restore(list List, now time.Time) {
 			b.Seen = now
 		}
 		b.Interval = min(b.Interval, longestInterval.Seconds())
+		if b.OthersSeen.After(now) {
+			b.OthersSeen = now
+		}
 		t.admit(b, now)
 	}
 }

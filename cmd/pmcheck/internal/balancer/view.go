@@ -2,6 +2,7 @@ package balancer
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -79,9 +80,7 @@ func parseView(header string) *View {
 	v := &View{}
 	var steps string
 	v.State, steps, _ = strings.Cut(strings.TrimSpace(state), " ")
-	switch v.State {
-	case "UP", "DOWN", "NOLB", "DRAIN", "MAINT":
-	default:
+	if !isState(v.State) {
 		return nil
 	}
 	ok := steps == "" || pair(steps, &v.Step, &v.Steps)
@@ -102,6 +101,10 @@ func parseView(header string) *View {
 		return nil
 	}
 	return v
+}
+
+func isState(word string) bool {
+	return slices.Contains([]string{"UP", "DOWN", "NOLB", "DRAIN", "MAINT"}, word)
 }
 
 func pair(text string, a, b *int) bool {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http/httptest"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -23,7 +24,7 @@ func quiet(t *testing.T) *Daemon {
 	return New(c, "", slog.New(slog.DiscardHandler))
 }
 
-func TestPageNeedsStatusAllow(t *testing.T) {
+func TestStatusAndPageNeedLoopbackOrStatusAllow(t *testing.T) {
 	t.Parallel()
 	d := quiet(t)
 	for _, tt := range []struct {
@@ -36,19 +37,64 @@ func TestPageNeedsStatusAllow(t *testing.T) {
 		{"not allowed", "198.51.100.7:1", false},
 		{"not an address", "@", false},
 	} {
-		r := httptest.NewRequest("GET", "/", nil)
-		r.RemoteAddr = tt.from
-		r.Header.Set("Accept", "text/html")
-		w := httptest.NewRecorder()
-		d.ServeHTTP(w, r)
-		if page := strings.HasPrefix(w.Body.String(), "<!doctype html>"); w.Code != 503 || page != tt.page {
-			t.Errorf("%s: %d, page %v; want 503, page %v", tt.name, w.Code, page, tt.page)
-		}
-		r.URL.Path, w = "/status", httptest.NewRecorder()
-		d.ServeHTTP(w, r)
-		if want := map[bool]int{true: 200, false: 403}[tt.page]; w.Code != want {
-			t.Errorf("%s: %d for the status, want %d", tt.name, w.Code, want)
-		}
+		assertPage(t, d, tt.name, tt.from, "localhost", tt.page)
+	}
+}
+
+// The page of a stranger, whose name resolves to a loopback address, must not read the status through a browser here.
+func TestLoopbackIsAnsweredForNamesOfThisHostOnly(t *testing.T) {
+	t.Parallel()
+	d := quiet(t)
+	d.settings.Load().Probe.Certname = "puppet1.example.com"
+	d.settings.Load().Expiry.Names = []string{"puppet.example.com"}
+	own, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for host, page := range map[string]bool{
+		"":                         true, // HTTP/1.0
+		"localhost":                true,
+		"LocalHost.:9200":          true,
+		"127.0.0.1:9200":           true,
+		"127.0.0.2":                true,
+		"[::1]:9200":               true,
+		"[::1]":                    true,
+		"::ffff:127.0.0.1":         true,
+		own:                        true,
+		"puppet1":                  true,
+		"puppet1.example.com:9200": true,
+		"puppet.example.com":       true,
+		"stranger.example":         false,
+		"stranger.example:9200":    false,
+		"localhost.stranger.test":  false,
+		"puppet1.example.com.test": false,
+		"127.0.0.1.stranger.test":  false,
+		"203.0.113.1":              false,
+		"0.0.0.0:9200":             false,
+		"[::]:9200":                false,
+	} {
+		assertPage(t, d, "Host "+host, "127.0.0.1:1", host, page)
+	}
+	assertPage(t, d, "allowed by status_allow", "192.0.2.7:1", "stranger.example", true)
+	d.settings.Load().StatusAllow = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	assertPage(t, d, "behind a proxy on this host", "127.0.0.1:1", "status.example.com", true)
+}
+
+// assertPage asserts that a browser gets the page and the status, or else the answer of a balancer and 403.
+func assertPage(t *testing.T, d *Daemon, name, from, host string, page bool) {
+	t.Helper()
+	r := httptest.NewRequest("GET", "/", nil)
+	r.RemoteAddr, r.Host = from, host
+	r.Header.Set("Accept", "text/html")
+	w := httptest.NewRecorder()
+	d.ServeHTTP(w, r)
+	if got := strings.HasPrefix(w.Body.String(), "<!doctype html>"); w.Code != 503 || got != page {
+		t.Errorf("%s: %d, page %v; want 503, page %v", name, w.Code, got, page)
+	}
+	r.URL.Path, w = "/status", httptest.NewRecorder()
+	d.ServeHTTP(w, r)
+	if want := map[bool]int{true: 200, false: 403}[page]; w.Code != want {
+		t.Errorf("%s: %d for the status, want %d", name, w.Code, want)
 	}
 }
 

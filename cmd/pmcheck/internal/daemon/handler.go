@@ -124,7 +124,7 @@ func view(r *http.Request) string { return r.Header.Get(balancer.StateHeader) }
 
 func (d *Daemon) mayReadStatus(r *http.Request) bool {
 	addr := remote(r)
-	return addr.IsLoopback() || contains(d.settings.Load().StatusAllow, addr)
+	return addr.IsLoopback() && d.namesThisHost(r) || contains(d.settings.Load().StatusAllow, addr)
 }
 
 // remote returns the address of a client.

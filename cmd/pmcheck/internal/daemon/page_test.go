@@ -21,14 +21,14 @@ func TestPageIsForBrowsersAndHasSafeHeaders(t *testing.T) {
 		code          int
 		page          bool
 	}{
-		{"a browser", "GET / HTTP/1.1\r\nHost: m1\r\n" + accepts, 503, true},
-		{"a browser that chose a code", "GET /?drain=404 HTTP/1.1\r\nHost: m1\r\n" + accepts, 404, true},
-		{"a browser, malformed", "GET /?drian=404 HTTP/1.1\r\nHost: m1\r\n" + accepts, 400, false},
-		{"a browser, by the service's name", "GET /server HTTP/1.1\r\nHost: m1\r\n" + accepts, 503, false},
-		{"HAProxy with its view", "GET / HTTP/1.1\r\nHost: m1\r\n" + accepts + view, 503, false},
-		{"OPTIONS, whatever it accepts", "OPTIONS / HTTP/1.1\r\nHost: m1\r\n" + accepts, 503, false},
+		{"a browser", "GET / HTTP/1.1\r\nHost: localhost\r\n" + accepts, 503, true},
+		{"a browser that chose a code", "GET /?drain=404 HTTP/1.1\r\nHost: localhost\r\n" + accepts, 404, true},
+		{"a browser, malformed", "GET /?drian=404 HTTP/1.1\r\nHost: localhost\r\n" + accepts, 400, false},
+		{"a browser, by the service's name", "GET /server HTTP/1.1\r\nHost: localhost\r\n" + accepts, 503, false},
+		{"HAProxy with its view", "GET / HTTP/1.1\r\nHost: localhost\r\n" + accepts + view, 503, false},
+		{"OPTIONS, whatever it accepts", "OPTIONS / HTTP/1.1\r\nHost: localhost\r\n" + accepts, 503, false},
 		{"another master", "GET /?maint=404 HTTP/1.0\r\nUser-Agent: " + status.FleetAgent + "\r\n", 503, false},
-		{"curl", "GET / HTTP/1.1\r\nHost: m1\r\nUser-Agent: curl/8.5.0\r\nAccept: */*\r\n", 503, false},
+		{"curl", "GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: curl/8.5.0\r\nAccept: */*\r\n", 503, false},
 	}
 	r := start(t, nil)
 	r.hold(drain.Drain)
@@ -44,7 +44,7 @@ func TestPageIsForBrowsersAndHasSafeHeaders(t *testing.T) {
 	}
 	policies := map[string]bool{}
 	for range 2 {
-		resp, _ := r.exchange("GET / HTTP/1.1\r\nHost: m1\r\n" + accepts + "\r\n")
+		resp, _ := r.exchange("GET / HTTP/1.1\r\nHost: localhost\r\n" + accepts + "\r\n")
 		for name, want := range map[string]string{
 			"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", "Vary": "Accept",
 			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Set-Cookie": "",

@@ -22,11 +22,11 @@ func (d *Daemon) balancersFile() systemd.RuntimeFile {
 // them, until a slow balancer asks again, a command would consider the master idle, or not
 // see that it is the last server.
 func (d *Daemon) recall(now time.Time) {
-	list, err := systemd.Load[balancer.List](d.balancersFile())
+	list, err := systemd.Load[balancer.Saved](d.balancersFile())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		d.Log.Warn("cannot read the balancers of the previous daemon", "error", err)
 	}
-	d.balancers.Restore(list, now)
+	d.balancers.Restore(balancer.List(list), now)
 	d.balancers.Believe(d.settings.Load().Balancers)
 }
 

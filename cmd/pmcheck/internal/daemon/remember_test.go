@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,6 +57,8 @@ func TestRestartKeepsWhenABalancerAskedLast(t *testing.T) {
 	}{
 		{`[{"source": "x"`, time.Time{}},
 		{`[{"source": "198.51.100.1", "service": "server", "checks": 9, "seen": "2026-01-02T03:04:05Z"}]`, seen},
+		{"[" + strings.Repeat(`{},`, 500_000) + "{}]", time.Time{}},
+		{`[{"source": "198.51.100.1", "service": "server", "interval_seconds": -1e300}]`, time.Time{}},
 	} {
 		must(t, os.WriteFile(filepath.Join(r.runtime, "balancers.json"), []byte(tt.saved), 0o600))
 		for range 2 {

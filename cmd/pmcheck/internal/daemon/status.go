@@ -84,10 +84,23 @@ func (d *Daemon) status(now time.Time) status.Status {
 	}
 	s.Refused = d.refused.At(now)
 	s.Budget = d.budget.Load()
-	// What cannot be read is no gate; whether it is alive is for GateStatus.Runs.
-	s.Gate, _ = systemd.Load[*status.GateStatus](systemd.RuntimeFile{Dir: d.GateDir, Name: status.GateFile})
+	s.Gate = gateIn(d.GateDir)
 	s.Warn()
 	return s
+}
+
+// maxPasses bounds the networks that a gate lets through: those in gate.except, and each address of this host.
+const maxPasses = 10_000
+
+// gateIn returns what the gate with this runtime directory says of itself. What cannot be read, or is out of bounds,
+// is no gate; whether it is alive is for GateStatus.Runs.
+func gateIn(dir string) *status.GateStatus {
+	gate, err := systemd.Load[*status.GateStatus](systemd.RuntimeFile{Dir: dir, Name: status.GateFile})
+	if err != nil || gate == nil || len(gate.Passes) > maxPasses {
+		return nil
+	}
+	status.Printable(gate)
+	return gate
 }
 
 func contains(networks []netip.Prefix, addr netip.Addr) bool {

@@ -245,8 +245,8 @@ type GateStatus struct {
 	Error   string `json:"error,omitempty"` // why it could not close or open
 }
 
-// Runs reports whether the gate has looked lately. The nil GateStatus does not run.
-func (g *GateStatus) Runs(now time.Time) bool { return g != nil && now.Sub(g.Looked) < gateTime }
+// Runs reports whether the gate has looked lately, and not in the future. The nil GateStatus does not run.
+func (g *GateStatus) Runs(now time.Time) bool { return g != nil && now.Sub(g.Looked).Abs() < gateTime }
 
 // Refuses reports whether new connections from an address are refused at now.
 func (g *GateStatus) Refuses(from netip.Addr, now time.Time) bool {

@@ -75,7 +75,7 @@ func attack(address, path string, lasts time.Duration) (connections func() int64
 	requests := []string{
 		"GET / HTTP/1.1\r\nHost: x\r\n",
 		"GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", 16<<10) + "\r\n\r\n",
-		strings.Repeat("GET "+path+" HTTP/1.1\r\nHost: x\r\nAccept: text/html\r\n\r\n", 100),
+		strings.Repeat("GET "+path+" HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\n\r\n", 100),
 		"GET / HTTP/1.0\r\nX-Haproxy-Server-State: UP; name=p/m%d; node=lb%[1]d; weight=1/1; scur=0/0; qcur=0\r\n\r\n",
 	}
 	var made atomic.Int64
