@@ -56,7 +56,7 @@ func When(t, now time.Time) string {
 }
 
 // Printable makes foreign text safe to show on a terminal: valid UTF-8 on one line,
-// without control characters, of at most limit bytes.
+// without control characters, of at most limit bytes. Text that Printable has returned is left as it is.
 func Printable(s string, limit int) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -69,7 +69,7 @@ func Printable(s string, limit int) string {
 	}, strings.ToValidUTF8(s[:min(len(s), 4*limit)], ""))
 	s = strings.Join(strings.Fields(s), " ")
 	if len(s) > limit {
-		s = strings.ToValidUTF8(s[:limit], "")
+		s = strings.TrimSpace(strings.ToValidUTF8(s[:limit], ""))
 	}
 	return s
 }

@@ -1,8 +1,11 @@
 package text_test
 
 import (
+	"strings"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/pmcheck/pmcheck/check/text"
 )
@@ -53,10 +56,29 @@ func TestPrintableIsSafeForATerminal(t *testing.T) {
 		{"not UTF-8", "a\xffb", "ab", 100},
 		{"truncated", "abcdef", "abc", 3},
 		{"truncated inside a letter", "aü", "a", 2},
+		{"truncated behind a space", "a bc", "a", 2},
 		{"empty", "", "", 3},
 	} {
 		if got := text.Printable(tt.text, tt.limit); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
+}
+
+// FuzzPrintable: any text becomes one short line, which stays as it is.
+func FuzzPrintable(f *testing.F) {
+	f.Add("a\x00\x1b[31mb\u202e\xff", 7)
+	f.Add("é é é", 3)
+	f.Fuzz(func(t *testing.T, s string, limit int) {
+		if limit < 0 || limit > 1<<20 {
+			return
+		}
+		got := text.Printable(s, limit)
+		if len(got) > limit || !utf8.ValidString(got) || strings.ContainsFunc(got, unicode.IsControl) {
+			t.Errorf("%q is kept", got)
+		}
+		if again := text.Printable(got, limit); again != got {
+			t.Errorf("%q becomes %q", got, again)
+		}
+	})
 }
