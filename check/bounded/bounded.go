@@ -55,6 +55,7 @@ func List[T any](data []byte, most int) (list []T, err error) {
 	if token != json.Delim('[') {
 		return nil, errors.New("is not a list")
 	}
+	list = []T{}
 	for decoder.More() {
 		if len(list) == most {
 			return nil, fmt.Errorf("%w: more than %d", ErrTooMany, most)

@@ -66,7 +66,7 @@ func owners() map[string]string {
 		"github.com/google/renameio/v2":        "drain",
 		"github.com/fsnotify/fsnotify":         "drain",
 		"github.com/mdlayher/netlink":          "drain/tcp",
-		"github.com/jackc/pgx/v5/pgconn":       "budget",
+		"github.com/jackc/pgx/v5":              "budget",
 		"github.com/google/nftables":           "gate",
 	}
 }

@@ -4,8 +4,8 @@
 #   ssh puppet1 sudo pmcheck budget --schema | sudo sh budget.sh 'puppet\d+\.example\.com'
 #
 # The regular expression must match the whole certname of each master. PostgreSQL gets copies of this host's Puppet
-# certificate, CA and CRL unless it has others; run the script again when they change. Of the other databases nothing
-# changes.
+# certificate, key, CA and CRL unless it has others, in /etc/pmcheck-database: what is in its data directory gets into
+# each backup. Run the script again when they change. Of the other databases nothing changes.
 set -eu
 masters=$1
 
@@ -14,12 +14,13 @@ sql() { su postgres -c 'cd /; psql -X -q -At -v ON_ERROR_STOP=1 "$1"' sql "$1"; 
 show() { echo "show $1" | sql postgres; }
 
 schema=$(cat) # before anything changes
-data=$(show data_directory) hba=$(show hba_file) ident=$(show ident_file)
+copies=/etc/pmcheck-database hba=$(show hba_file) ident=$(show ident_file)
+install -d -o root -g postgres -m 0750 "$copies"
 
-copy() { # SETTING FILE: PostgreSQL reads a copy of a file of Puppet
-    new=$data/pmcheck-$1.pem
+copy() { # SETTING FILE: PostgreSQL reads a copy of Puppet's file, and takes a key of root's that its group can read
+    new=$copies/$1.pem
     case $(show "$1") in '' | "$new" | *snakeoil*) ;; *) return 0 ;; esac
-    install -o postgres -g postgres -m 0600 "$(puppet config print "$2")" "$new"
+    install -o root -g postgres -m 0640 "$(puppet config print "$2")" "$new"
     echo "alter system set $1 = '$new'" | sql postgres
 }
 copy ssl_cert_file hostcert

@@ -29,7 +29,8 @@ create or replace function pmcheck.version() returns integer language sql immuta
 create table if not exists pmcheck.seen (
   master text        primary key,
   pool   text        not null,
-  at     timestamptz not null  -- when it last asked
+  at     timestamptz not null,  -- when it last asked
+  lapse  interval    not null   -- its budget.lapse
 );
 
 create table if not exists pmcheck.slot (
@@ -38,6 +39,7 @@ create table if not exists pmcheck.slot (
   since    timestamptz not null,  -- when the master went out
   claimed  timestamptz not null,  -- when a command or the guard last asked for the slot
   seen     timestamptz not null,  -- when the master last said that it is out
+  lapse    interval    not null,  -- its budget.lapse: how long after that it counts
   reason   text        not null,
   by       text        not null,
   forced   boolean     not null,  -- more than max_out were out with it
@@ -61,14 +63,13 @@ end $$;
 create or replace function pmcheck.started() returns timestamptz
 language sql stable as 'select pg_catalog.pg_postmaster_start_time()';
 
--- horizon returns the moment since which a master must have been heard of to count. A
--- server that was down, or came from a backup, gives every master a lapse to say that it
--- is out. The floor keeps a master from removing the rows of masters that live, whatever
--- lapse it names.
+-- horizon returns the moment since which a master with this lapse must have been heard of to count. A server that was
+-- down, or came from a backup, gives every master a lapse to say that it is out. The lapse is always the row's own,
+-- written by its master: no master can end the slot of another by naming a shorter one.
 create or replace function pmcheck.horizon(lapse interval) returns timestamptz
 language sql volatile set search_path = pg_catalog, pg_temp as $$
   select case when pmcheck.started() < h then h else '-infinity' end
-  from (select clock_timestamp() - greatest(lapse, interval '5 minutes')) as t (h)
+  from (select clock_timestamp() - lapse) as t (h)
 $$;
 
 -- enter notes that a master of a pool asks, and returns its name and the moment. A master cannot change
@@ -79,19 +80,23 @@ begin
   if of_pool !~ '^[0-9A-Za-z][0-9A-Za-z._-]{0,63}$' then
     raise exception 'pool "%" is not a name', left(of_pool, 64) using errcode = 'invalid_parameter_value';
   end if;
+  if lapse not between interval '5 minutes' and interval '30 days' then
+    raise exception 'lapse "%" is not from 5 minutes to 30 days', lapse using errcode = 'invalid_parameter_value';
+  end if;
   me := pmcheck.me();
   at := clock_timestamp();
-  delete from pmcheck.slot s where s.master = me and s.pool <> of_pool and s.seen < pmcheck.horizon(lapse);
+  delete from pmcheck.slot s where s.master = me and s.pool <> of_pool and s.seen < pmcheck.horizon(s.lapse);
   if exists (select from pmcheck.slot s where s.master = me and s.pool <> of_pool) then
     raise exception '% is out in another pool', me
       using errcode = 'object_in_use', hint = 'set budget.pool as it was until it serves';
   end if;
-  insert into pmcheck.seen as s values (me, of_pool, at) on conflict (master) do update set pool = of_pool, at = excluded.at;
+  insert into pmcheck.seen values (me, of_pool, at, lapse)
+    on conflict (master) do update set pool = excluded.pool, at = excluded.at, lapse = excluded.lapse;
 end $$;
 
 -- allowed returns how many masters of a pool may be out: a number, or a percentage of the masters that
--- were seen since the horizon or are out, at least one.
-create or replace function pmcheck.allowed(of_pool text, lapse interval, max_out text) returns integer
+-- were seen since their horizon or are out, at least one.
+create or replace function pmcheck.allowed(of_pool text, max_out text) returns integer
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 declare
   masters integer;
@@ -104,28 +109,28 @@ begin
     return max_out::integer;
   end if;
   select count(*) into masters from (
-    select master from pmcheck.seen s where s.pool = of_pool and s.at >= pmcheck.horizon(lapse)
-    union select master from pmcheck.slot s where s.pool = of_pool) as m;
+    select master from pmcheck.seen s where s.pool = of_pool and s.at >= pmcheck.horizon(s.lapse)
+    union select master from pmcheck.slot s where s.pool = of_pool and s.seen >= pmcheck.horizon(s.lapse)) as m;
   return greatest(1, masters * least(100, rtrim(max_out, '%')::integer) / 100);
 end $$;
 
 -- view returns a pool as JSON, as its caller sees it.
-create or replace function pmcheck.view(of_pool text, me text, lapse interval, max_out text) returns json
+create or replace function pmcheck.view(of_pool text, me text, max_out text) returns json
 language sql volatile set search_path = pg_catalog, pg_temp as $$
   select json_build_object(
-    'allowed', pmcheck.allowed(of_pool, lapse, max_out),
-    'out', count(*) filter (where s.seen >= horizon),
-    'forced', count(*) filter (where s.seen >= horizon and s.forced),
+    'allowed', pmcheck.allowed(of_pool, max_out),
+    'out', count(*) filter (where not lapsed),
+    'forced', count(*) filter (where not lapsed and s.forced),
     'held', coalesce(bool_or(s.master = me), false),
     'slots', coalesce(json_agg(json_build_object(
       'master', s.master, 'since', s.since, 'reason', s.reason, 'by', s.by, 'forced', s.forced, 'recorded', s.recorded,
-      'own', s.master = me, 'lapsed', s.seen < horizon) order by s.since, s.master), '[]'))
-  from pmcheck.slot s, (select pmcheck.horizon(lapse)) as t (horizon) where s.pool = of_pool
+      'own', s.master = me, 'lapsed', lapsed) order by s.since, s.master), '[]'))
+  from (select *, seen < pmcheck.horizon(lapse) as lapsed from pmcheck.slot where pool = of_pool) as s
 $$;
 
 create or replace function pmcheck.look(of_pool text, lapse interval, max_out text) returns json
 language sql security definer set search_path = pg_catalog, pg_temp as $$
-  select pmcheck.view(of_pool, me, lapse, max_out) from pmcheck.enter(of_pool, lapse)
+  select pmcheck.view(of_pool, me, max_out) from pmcheck.enter(of_pool, lapse)
 $$;
 
 -- claim takes a slot if fewer than allowed other masters are out, or if force is set. A
@@ -146,19 +151,19 @@ begin
   who := left(who, 64);
   perform pg_advisory_xact_lock(hashtextextended('pmcheck ' || of_pool, 0));
   now := clock_timestamp();
-  delete from pmcheck.slot s where s.pool = of_pool and s.seen < (select pmcheck.horizon(lapse));
-  allowed := pmcheck.allowed(of_pool, lapse, max_out);
+  delete from pmcheck.slot s where s.pool = of_pool and s.seen < pmcheck.horizon(s.lapse);
+  allowed := pmcheck.allowed(of_pool, max_out);
   select count(*) into others from pmcheck.slot s where s.pool = of_pool and s.master <> me;
   if others < allowed or force or exists (select from pmcheck.slot s
       where s.master = me and not (s.recorded and serves)) then
     insert into pmcheck.slot as s
-      values (me, of_pool, now, now, now, why, who, force and others >= allowed, false)
-      on conflict (master) do update set claimed = now, seen = now, recorded = false,
+      values (me, of_pool, now, now, now, lapse, why, who, force and others >= allowed, false)
+      on conflict (master) do update set claimed = now, seen = now, lapse = excluded.lapse, recorded = false,
         forced = s.forced or s.recorded and excluded.forced,
         by = case when s.recorded then who else s.by end,
         reason = case when why <> '' and (s.recorded or s.by = who) then why else s.reason end;
   end if;
-  return pmcheck.view(of_pool, me, lapse, max_out);
+  return pmcheck.view(of_pool, me, max_out);
 end $$;
 
 -- renew says that the master is out, whether it asked or not.
@@ -168,9 +173,9 @@ declare
   e record;
 begin
   select * into e from pmcheck.enter(of_pool, lapse);
-  insert into pmcheck.slot values (e.me, of_pool, e.at, e.at, e.at, left(why, 300), '', false, true)
-    on conflict (master) do update set seen = e.at;
-  return pmcheck.view(of_pool, e.me, lapse, max_out);
+  insert into pmcheck.slot values (e.me, of_pool, e.at, e.at, e.at, lapse, left(why, 300), '', false, true)
+    on conflict (master) do update set seen = e.at, lapse = excluded.lapse;
+  return pmcheck.view(of_pool, e.me, max_out);
 end $$;
 
 -- give_back ends the slot of the caller, unless it was claimed within settle: the hold
@@ -181,7 +186,7 @@ declare
   me text := (select e.me from pmcheck.enter(of_pool, lapse) as e);
 begin
   delete from pmcheck.slot s where s.master = me and s.claimed < clock_timestamp() - settle;
-  return pmcheck.view(of_pool, me, lapse, max_out);
+  return pmcheck.view(of_pool, me, max_out);
 end $$;
 
 revoke all on all tables in schema pmcheck from public, pmcheck;

@@ -12,12 +12,14 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/check/text"
@@ -133,7 +135,7 @@ func (c *Client) ask(ctx context.Context, sql string, args []string) ([]byte, er
 	if result.Err != nil {
 		return nil, result.Err
 	}
-	if len(result.Rows) != 1 || len(result.Rows[0]) != 1 || len(result.Rows[0][0]) > maxAnswer {
+	if len(result.Rows) != 1 || len(result.Rows[0]) != 1 {
 		return nil, errors.New("unexpected answer")
 	}
 	return result.Rows[0][0], nil
@@ -154,12 +156,30 @@ func session(host, port, database, role string) (*pgconn.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	settings.BuildFrontend = func(from io.Reader, to io.Writer) *pgproto3.Frontend {
+		return pgproto3.NewFrontend(&limited{from, maxAnswer}, to)
+	}
 	settings.RuntimeParams = map[string]string{
 		"application_name":              "pmcheck",
 		"statement_timeout":             strconv.FormatInt(Timeout.Milliseconds(), 10),
 		"default_transaction_isolation": "read committed",
 	}
 	return settings, nil
+}
+
+// limited reads no more from a server than left bytes: pgconn keeps every row and every text that is sent.
+type limited struct {
+	from io.Reader
+	left int
+}
+
+func (l *limited) Read(b []byte) (int, error) {
+	if l.left == 0 {
+		return 0, fmt.Errorf("the answer is longer than %d MiB", maxAnswer>>20)
+	}
+	n, err := l.from.Read(b[:min(len(b), l.left)])
+	l.left -= n
+	return n, err
 }
 
 // AskError is why the database did not answer. It wraps ErrUnreachable.

@@ -1,8 +1,13 @@
 package budget
 
 import (
+	"encoding/json"
+	"io"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
@@ -29,4 +34,71 @@ func TestVariablesDoNotMatter(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAnswersOutOfBoundsAreRefused(t *testing.T) {
+	slots := func(n int) string { return `{"allowed": 1, "slots": [` + strings.Repeat(`{},`, n-1) + `{}]}` }
+	if v, err := parseView([]byte(slots(maxSlots))); err != nil || len(v.Slots) != maxSlots {
+		t.Errorf("%d slots, %v", len(v.Slots), err)
+	}
+	for answer, want := range map[string]string{
+		slots(maxSlots + 1):            "more slots than a pool can have",
+		slots(maxAnswer / 3):           "more slots than a pool can have",
+		`{"slots": {}}`:                "is not a list",
+		`{"allowed": 1}`:               "slots",
+		`{"slots": [], "allowed": -1}`: "negative",
+		`[]`:                           "unexpected answer",
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		v, err := parseView([]byte(answer))
+		runtime.ReadMemStats(&after)
+		if err == nil || !strings.Contains(err.Error(), want) || len(v.Slots) > 0 {
+			t.Errorf("%.40s: %+v, %v; want %q", answer, v, err, want)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > 4*maxAnswer {
+			t.Errorf("%.40s: %d bytes of memory", answer, took)
+		}
+	}
+}
+
+// A server that sends without end is no longer read.
+func TestNoMoreIsReadThanAnAnswerHas(t *testing.T) {
+	l := &limited{from: endless{}, left: maxAnswer}
+	n, err := io.Copy(io.Discard, l)
+	if n != maxAnswer || err == nil || !strings.Contains(err.Error(), "longer than 4 MiB") {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(b []byte) (int, error) { return len(b), nil }
+
+// FuzzView: an answer of the database is refused, or is one whose texts can be shown and are short.
+func FuzzView(f *testing.F) {
+	f.Add([]byte(`{"allowed": 1, "out": 1, "forced": 0, "held": true, "slots": [{"master": "puppet1.example.com",
+		"since": "2026-11-26T12:00:00.123456+00:00", "reason": "\u001b[2J", "by": "alice", "forced": false,
+		"recorded": true, "own": true, "lapsed": false}]}`))
+	f.Add([]byte(`{"slots": null, "Slots": [{}], "SLOTS": []}`))
+	f.Add([]byte(`{"slots": [{"since": "0000-01-01T00:00:00+23:59"}], "allowed": 9223372036854775807}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		v, err := parseView(data)
+		if err != nil {
+			return
+		}
+		if len(v.Slots) > maxSlots {
+			t.Errorf("%d slots are kept", len(v.Slots))
+		}
+		for _, s := range v.Slots {
+			if len(s.Master) > maxName || len(s.By) > maxName || len(s.Reason) > maxReason ||
+				strings.ContainsFunc(s.String(), unicode.IsControl) {
+				t.Errorf("kept %+v", s)
+			}
+		}
+		if _, err := json.Marshal(v); err != nil {
+			t.Error(err)
+		}
+		_ = (&TakenError{Slots: v.Others(), Allowed: v.Allowed}).Error()
+	})
 }

@@ -2,16 +2,20 @@ package budget
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/pmcheck/pmcheck/check/bounded"
 	"github.com/pmcheck/pmcheck/check/text"
 )
 
-// Bounds on what is taken from the database, which other masters fill.
+// Bounds on what is taken from the database, which other masters fill. A row takes 2.4 KiB at most, and in a pool
+// with more masters that are out nobody is served.
 const (
-	maxAnswer = 4 << 20
+	maxAnswer = 4 << 20 // bytes of all that the server sends
+	maxSlots  = 1000
 	maxName   = 64
 	maxReason = 300
 )
@@ -75,8 +79,22 @@ func (v View) Others() (others []Slot) {
 
 // parseView reads a view. Texts in it come from other masters.
 func parseView(data []byte) (v View, err error) {
-	if err := json.Unmarshal(data, &v); err != nil {
+	var said struct {
+		View
+		Slots json.RawMessage `json:"slots"` // instead of the View's
+	}
+	if err := json.Unmarshal(data, &said); err != nil {
 		return View{}, fmt.Errorf("unexpected answer: %w", err)
+	}
+	v = said.View
+	v.Slots, err = bounded.List[Slot](said.Slots, maxSlots)
+	switch {
+	case errors.Is(err, bounded.ErrTooMany):
+		return View{}, fmt.Errorf("unexpected answer: more slots than a pool can have, %d", maxSlots)
+	case err != nil:
+		return View{}, fmt.Errorf("unexpected answer: slots: %w", err)
+	case min(v.Allowed, v.Out, v.Forced) < 0:
+		return View{}, errors.New("unexpected answer: a negative number of masters")
 	}
 	for i := range v.Slots {
 		s := &v.Slots[i]

@@ -25,7 +25,7 @@ func testRights(t *testing.T, db *lab.Postgres) {
 		"delete from pmcheck.slot",
 		"insert into pmcheck.slot select * from pmcheck.slot",
 		"select * from pmcheck.slot",
-		"select pmcheck.view('puppet', 'puppet2', '1 hour', '1')",
+		"select pmcheck.view('puppet', 'puppet2', '1')",
 		"create table pmcheck.mine ()",
 	} {
 		out := db.SQL("pmcheck", "do $$ begin set local role pmcheck; "+attempt+

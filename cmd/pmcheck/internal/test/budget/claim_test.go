@@ -2,8 +2,10 @@ package budget_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
@@ -53,7 +55,7 @@ func testUnhealthy(t *testing.T, db *lab.Postgres) {
 	}
 }
 
-// testQuiet: whatever lapse it names, a master must not remove another one that is alive.
+// testQuiet: a master that has gone quiet counts for half an hour, and longer after a start of the server.
 func testQuiet(t *testing.T, db *lab.Postgres) {
 	assertClaim(t, client(db, name(1)), true)
 	backdate(db, "29 minutes")
@@ -61,10 +63,54 @@ func testQuiet(t *testing.T, db *lab.Postgres) {
 	backdate(db, "2 minutes")
 	assertClaim(t, client(db, name(2)), false) // the server has just started, and gives it a lapse from then on
 	startedLongAgo(db)
-	db.SQL("pmcheck", "update pmcheck.slot set seen = now() - interval '4 minutes'")
-	assertClaim(t, client(db, name(2), func(c *config.Config) { c.Budget.Lapse = 0 }), false)
-	backdate(db, "27 minutes")
+	db.SQL("pmcheck", "update pmcheck.slot set seen = now() - interval '29 minutes'")
+	assertClaim(t, client(db, name(2)), false)
+	backdate(db, "2 minutes")
 	assertClaim(t, client(db, name(2)), true)
+}
+
+// testLapse: a claim must not end the slot of another master by a shorter lapse, nor keep it by a longer one. Nor must
+// the views of others depend on the lapse of the master that looks.
+func testLapse(t *testing.T, db *lab.Postgres) {
+	lapse := func(d time.Duration) func(*config.Config) { return func(c *config.Config) { c.Budget.Lapse = d } }
+	startedLongAgo(db)
+	assertClaim(t, client(db, name(1)), true)
+	backdate(db, "6 minutes")
+	short := client(db, name(3), lapse(5*time.Minute))
+	assertClaim(t, short, false)
+	if v, err := short.Look(t.Context()); err != nil || v.Out != 1 || len(v.Others()) != 1 {
+		t.Errorf("%+v, %v; want the slot to count", v, err)
+	}
+
+	_, err := client(db, name(1), lapse(5*time.Minute)).Renew(t.Context(), "") // its owner shortens it
+	lab.Must(t, err)
+	backdate(db, "6 minutes")
+	long := client(db, name(3), lapse(24*time.Hour))
+	if v, err := long.Look(t.Context()); err != nil || v.Out != 0 || len(v.Slots) != 1 || !v.Slots[0].Lapsed {
+		t.Errorf("%+v, %v; want the slot to have lapsed", v, err)
+	}
+	assertClaim(t, long, true)
+
+	for _, d := range []time.Duration{0, 5*time.Minute - time.Millisecond, 30*24*time.Hour + time.Millisecond} {
+		_, err := client(db, name(4), lapse(d)).Look(t.Context())
+		assertUnreachable(t, err, "is not from 5 minutes to 30 days")
+	}
+}
+
+// testTooMany: each of a thousand masters has a slot with the longest texts, which fits, and then one more has.
+func testTooMany(t *testing.T, db *lab.Postgres) {
+	add := func(from, to int) {
+		db.SQL("pmcheck", fmt.Sprintf("insert into pmcheck.slot select 'm' || n, 'puppet', now(), now(), now(), '30 days', "+
+			"repeat(E'\\x01', 300), repeat(E'\\x01', 64), false, true from generate_series(%d, %d) as n", from, to))
+	}
+	add(1, 1000)
+	c := client(db, name(1))
+	if v, err := c.Look(t.Context()); err != nil || v.Out != 1000 {
+		t.Errorf("%d are out, %v; want 1000", v.Out, err)
+	}
+	add(1001, 1001)
+	_, err := c.Look(t.Context())
+	assertUnreachable(t, err, "more slots than a pool can have")
 }
 
 // testPercentage: 10% of 20 masters are two, and of three one.

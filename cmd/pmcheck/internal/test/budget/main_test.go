@@ -31,6 +31,8 @@ func TestBudget(t *testing.T) {
 		{"a forced claim is marked", testForced},
 		{"an unhealthy master can be drained", testUnhealthy},
 		{"a quiet master counts until it lapses", testQuiet},
+		{"a slot lapses as its own master has configured", testLapse},
+		{"an answer with more slots than a pool can have is refused as that", testTooMany},
 		{"a percentage is of the masters that were seen", testPercentage},
 		{"pools are apart, and a master that is out keeps its own", testPools},
 		{"text of others is printable", testText},

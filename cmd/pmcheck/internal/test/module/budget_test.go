@@ -46,6 +46,10 @@ class { 'pmcheck::database':
 			if n := strings.Count(ident, "\npmcheck "); n != 1 {
 				t.Errorf("after the second run pg_ident.conf has %d lines of pmcheck:\n%s", n, ident)
 			}
+			key := db.MustRun("stat", "-c", "%a %U %G", "/etc/pmcheck-database/ssl_key_file.pem")
+			if found := db.MustRun("find", "/var/lib/postgresql", "-name", "*.pem"); found != "" || key != "640 root postgres" {
+				t.Errorf("the key is %q; PostgreSQL's data directory, which is backed up, has %q", key, found)
+			}
 			return run
 		})
 	})
