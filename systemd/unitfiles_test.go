@@ -46,6 +46,15 @@ func TestReloadSignalsTheDaemonBeforeItCanFail(t *testing.T) {
 	t.Error("no signal")
 }
 
+// The guard is root, and the gate has the daemon's user: neither needs the keys of the CA and of eyaml.
+func TestNoUnitSeesWhatTheDaemonDoesNot(t *testing.T) {
+	const hidden = "InaccessiblePaths"
+	daemon, others := options(t, "pmcheck.service")[hidden], options(t, "pmcheck-.service.d/sandbox.conf")[hidden]
+	if len(daemon) == 0 || !slices.Equal(daemon, others) {
+		t.Errorf("hidden from the daemon: %q, from the others: %q", daemon, others)
+	}
+}
+
 // The figures of proof.md are those of a daemon with these.
 func TestDaemonUsesOneCPU(t *testing.T) {
 	if got := strings.Join(options(t, "pmcheck.service")["Environment"], " "); got != "GOMAXPROCS=1 GOGC=50" {

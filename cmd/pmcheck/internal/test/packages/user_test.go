@@ -42,9 +42,9 @@ END`)
 // asDaemon is a prefix for a command that runs as the daemon's user with Puppet's group.
 const asDaemon = "setpriv --reuid pmcheck --regid pmcheck --groups puppet "
 
-// TestDaemonCannotReadTheCA reads the keys of the CA and of eyaml from within the unit.
-// Outside the unit, the same user can read them.
-func TestDaemonCannotReadTheCA(t *testing.T) {
+// TestNoUnitCanReadTheCA reads the keys of the CA and of eyaml from within the daemon, the gate, and the guard, which
+// is root. Outside the units, the same users can read them.
+func TestNoUnitCanReadTheCA(t *testing.T) {
 	t.Parallel()
 	s := boot(t, "ca")
 	secrets := []string{
@@ -62,13 +62,26 @@ func TestDaemonCannotReadTheCA(t *testing.T) {
 		for f in "$@"; do echo secret >"$f"; chgrp puppet "$f"; chmod 640 "$f"; done`, "sh",
 		secrets[0], secrets[1], secrets[2], secrets[3], secrets[4], own)
 	s.install(older)
-	s.waitForOutput(10*time.Second, "active", "systemctl", "is-active", "pmcheck.service")
-	const inside = "nsenter -t $(systemctl show -P MainPID pmcheck.service) -m -r -w "
-	s.assertPrints("secret", "sh", "-c", inside+asDaemon+"cat "+own)
 	for _, path := range secrets {
 		s.assertPrints("secret", "sh", "-c", asDaemon+"cat "+path)
-		if out, err := s.Host.Run("sh", "-c", inside+asDaemon+"cat "+path); err == nil {
-			t.Errorf("the daemon can read %s: %s", path, out)
+	}
+
+	const asleep = "[Service]\nType=exec\nExecStart=\nExecStart=/bin/sleep infinity\n"
+	s.Host.WriteFile("/run/systemd/system/pmcheck-guard@lab.service.d/lab.conf", asleep, 0o644)
+	s.Host.MustRun("systemctl", "daemon-reload")
+	s.Host.MustRun("systemctl", "start", "pmcheck-gate.service", "pmcheck-guard@lab.service")
+	for unit, user := range map[string]string{
+		"pmcheck.service":           asDaemon,
+		"pmcheck-gate.service":      asDaemon,
+		"pmcheck-guard@lab.service": "",
+	} {
+		s.waitForOutput(10*time.Second, "active", "systemctl", "is-active", unit)
+		inside := "nsenter -t $(systemctl show -P MainPID " + unit + ") -m -r -w " + user
+		s.assertPrints("secret", "sh", "-c", inside+"cat "+own)
+		for _, path := range secrets {
+			if out, err := s.Host.Run("sh", "-c", inside+"cat "+path); err == nil {
+				t.Errorf("%s can read %s: %s", unit, path, out)
+			}
 		}
 	}
 }
