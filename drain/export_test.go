@@ -21,6 +21,10 @@ func (s *Store) SetScanned(f func()) {
 	}
 }
 
-var Parse = parse
+var (
+	Parse     = parse
+	SplitName = splitName
+	FileName  = fileName
+)
 
 func (h Hold) Encode() ([]byte, error) { return h.encode() }

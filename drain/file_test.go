@@ -1,6 +1,8 @@
 package drain_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -82,6 +84,43 @@ func FuzzHold(f *testing.F) {
 		}
 		if again, err := drain.Parse(written); err != nil || again != hold {
 			t.Errorf("%v: %+v became %+v", err, hold, again)
+		}
+	})
+}
+
+// FuzzHoldName: whatever the name of a file in a directory of holds, it is no hold, it is one whose holder and service
+// belong to no other file, or it is one that counts as maint.
+func FuzzHoldName(f *testing.F) {
+	f.Add("operator.json")
+	f.Add("upgrade@ca.json")
+	f.Add("a@b@c.json")
+	f.Add("\x1b[2J\n.json")
+	f.Add(".hidden.json")
+	f.Add(strings.Repeat("x", 65) + ".json")
+	f.Fuzz(func(t *testing.T, name string) {
+		if name == "" || name == "." || name == ".." || len(name) > 255 || strings.ContainsAny(name, "/\x00") {
+			t.Skip("not the name of a file")
+		}
+		s := drain.Store{Persistent: t.TempDir(), UntilReboot: t.TempDir()}
+		if err := os.WriteFile(filepath.Join(s.Persistent, name), []byte(`{"mode":"drain"}`), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		holds := s.Read().Holds()
+		if strings.HasPrefix(name, ".") || !strings.HasSuffix(name, ".json") {
+			if len(holds) > 0 {
+				t.Errorf("%q is a hold: %+v", name, holds)
+			}
+			return
+		}
+
+		holder, service, err := drain.SplitName(name)
+		mode, again := drain.Drain, drain.FileName(holder, service)
+		if err != nil {
+			mode, again = drain.Maint, holder+".json"
+		}
+		if again != name || len(holds) != 1 || holds[0].Mode != mode || holds[0].Holder != holder ||
+			holds[0].Service != service || len(holder) > 255 {
+			t.Errorf("%q: %+v; %q, %q, %v", name, holds, holder, service, err)
 		}
 	})
 }

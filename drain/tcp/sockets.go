@@ -47,15 +47,23 @@ const (
 // them. It needs no privilege.
 func sockets(port uint16) (list []Connection, listeners map[netip.Addr]bool, err error) {
 	messages, err := dump(port)
+	if err == nil {
+		list, listeners, err = parse(messages)
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("list TCP connections: %w", err)
 	}
+	return list, listeners, nil
+}
+
+// parse returns what the messages of a dump say: one socket each.
+func parse(messages []netlink.Message) (list []Connection, listeners map[netip.Addr]bool, err error) {
 	listeners = map[netip.Addr]bool{}
 	for _, m := range messages {
 		var s socket
 		n, err := binary.Decode(m.Data, binary.NativeEndian, &s)
 		if err != nil {
-			return nil, nil, fmt.Errorf("list TCP connections: a message of %d bytes is too short", len(m.Data))
+			return nil, nil, fmt.Errorf("a message of %d bytes is too short", len(m.Data))
 		}
 		local := addr(s.Family, s.ID.Addr)
 		switch s.State {

@@ -2,10 +2,12 @@ package tcp
 
 import (
 	"encoding/binary"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/mdlayher/netlink"
+	"golang.org/x/sys/unix"
 )
 
 func TestIdleIsSinceTheLastByteOfEitherSide(t *testing.T) {
@@ -35,4 +37,26 @@ func TestIdleIsSinceTheLastByteOfEitherSide(t *testing.T) {
 			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
 		}
 	}
+}
+
+// FuzzSockets: whatever the kernel sends, a message is a socket with an address, or an error.
+func FuzzSockets(f *testing.F) {
+	ours := []byte{unix.AF_INET, established, 0, 0, 0x1f, 0xcc, 0x23, 0xf0, 127, 0, 0, 1}
+	f.Add(append(ours, make([]byte, 60+8+240)...))
+	f.Add([]byte{unix.AF_INET6, listening})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		const copies = 3
+		list, listeners, err := parse(slices.Repeat([]netlink.Message{{Data: data}}, copies))
+		if err != nil {
+			return
+		}
+		if len(list) > copies || len(listeners) > 1 {
+			t.Errorf("%d messages are %d connections and %d listeners", copies, len(list), len(listeners))
+		}
+		for _, c := range list {
+			if !c.Local.IsValid() || !c.Peer.IsValid() || c.Idle < 0 {
+				t.Errorf("kept %+v", c)
+			}
+		}
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
@@ -53,5 +54,24 @@ func FuzzPuppetConf(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		l, _ := config.Load(config.Options{Root: root(t, map[string]string{aioConf: text})})
 		judge(t, l, errors.Join(l.Missing))
+	})
+}
+
+// FuzzEnvironment: whatever the environment contains, each fault is a short line.
+func FuzzEnvironment(f *testing.F) {
+	f.Add("PMCHECK_LISTEN=:1\nPMCHECK_ALLOW=10.0.0.0/8,x\nPMCHECK_PROBE_TIMEOUT=5\nHOME=/root")
+	f.Add("PMCHECK_\nPMCHECK_=\nPMCHECK_SOCKET=\nPMCHECK_HOLDS=x\n=\nPMCHECK_FLEET=a,,b\x1b[2J")
+	f.Add("PMCHECK_BUDGET_DATABASE=postgresql://a:b@[::1]:5433/x?y=z\nPMCHECK_MAX_OUT=10%")
+	f.Fuzz(func(t *testing.T, environ string) {
+		l, err := config.Load(config.Options{Root: t.TempDir(), Environ: strings.Split(environ, "\n")})
+		judge(t, l, err)
+		if err == nil {
+			return
+		}
+		for _, fault := range err.(interface{ Unwrap() []error }).Unwrap() {
+			if text := fault.Error(); len(text) > 500 || strings.ContainsFunc(text, unicode.IsControl) {
+				t.Errorf("a fault of %d bytes: %q", len(text), text)
+			}
+		}
 	})
 }

@@ -1,0 +1,56 @@
+package check
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/pmcheck/pmcheck/check/puppetclient"
+)
+
+// FuzzPuppetDB: only an answer of 200 that says running is fine, and little of any answer is kept.
+func FuzzPuppetDB(f *testing.F) {
+	f.Add(200, []byte(`{"state":"running","status":{"read_db_up?":true}}`))
+	f.Add(503, []byte(`{"state":"error"}`))
+	f.Add(200, []byte(`{"state":"\u001b[2J`+strings.Repeat("x", 1000)+`"}`))
+	f.Fuzz(func(t *testing.T, status int, body []byte) {
+		a := puppetclient.Answer{URL: "https://puppetdb:8081/status", Status: status, Body: body}
+		got := newFinding(CheckPuppetDB).readPuppetDB(a)
+		if got.State == StateOK && (status != 200 || got.Value != "running") || got.Health != "" {
+			t.Errorf("%d %q: %+v", status, body, got)
+		}
+		if len(got.Value) > 40 || len(got.Detail) > 300 || strings.ContainsFunc(got.Value+got.Detail, unicode.IsControl) {
+			t.Errorf("%d %q: kept %+v", status, body, got)
+		}
+	})
+}
+
+// FuzzCode: whatever r10k, g10k and git have recorded, the code gets an ID that is short and says nothing of files
+// elsewhere.
+func FuzzCode(f *testing.F) {
+	f.Add(`{"signature":"8820892b7ea4","deploy_success":true,"module_deploys":[{"name":"stdlib"}]}`, "", "", "")
+	f.Add("", `{"deploy_success":false,"puppetfile_checksum":"ab"}`, "", "")
+	f.Add(`{"module_deploys":[null,1,[]]}`, "[[[[", "ref: refs/heads/main\n", "0123456789abcdef0123456789abcdef01234567\n")
+	f.Add("", "", "ref: ../../../../../../etc/hostname", "0123456789abcdef0123456789abcdef0123456")
+	f.Add("", "", "0123456789abcdef0123456789abcdef01234567", "")
+	form := regexp.MustCompile(`^([0-9A-Fa-f]{12}|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)$`)
+	f.Fuzz(func(t *testing.T, r10k, g10k, head, main string) {
+		dir := t.TempDir()
+		if err := os.MkdirAll(filepath.Join(dir, ".git/refs/heads"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for name, content := range map[string]string{
+			".r10k-deploy.json": r10k, ".g10k-deploy.json": g10k, ".git/HEAD": head, ".git/refs/heads/main": main,
+		} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if id := codeID(dir); !form.MatchString(id) {
+			t.Errorf("ID %q", id)
+		}
+	})
+}
