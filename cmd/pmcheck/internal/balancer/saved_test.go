@@ -62,7 +62,7 @@ func FuzzSaved(f *testing.F) {
 			return
 		}
 		var tracker Tracker
-		tracker.Restore(s, now)
+		tracker.Restore(List(s), now)
 		for _, b := range s {
 			check := Check{Source: b.Source, Service: b.Service, URI: b.Asks, Codes: b.Codes, View: "UP; weight=1/2"}
 			tracker.Answer(check, Rule{now: now, leaving: "turn"}, func(bool) answer.Answer { return answer.Answer{Code: 200} })
