@@ -95,13 +95,18 @@ func ask(ctx context.Context, member string) (w Witness, own bool) {
 		return w, itself.Load()
 	}
 	defer resp.Body.Close()
-	w.Code = resp.StatusCode
-	said, err := http.ParseTime(resp.Header.Get("Date"))
-	since, err2 := http.ParseTime(resp.Header.Get("Last-Modified"))
-	if cmp.Or(err, err2) == nil {
-		w.For = said.Sub(since)
-	}
+	w.Code, w.For = resp.StatusCode, unchangedFor(resp.Header)
 	return w, itself.Load()
+}
+
+// unchangedFor returns for how long a member has been answering as it does, by its own clock: 0 if it does not say.
+func unchangedFor(answer http.Header) time.Duration {
+	said, err := http.ParseTime(answer.Get("Date"))
+	since, err2 := http.ParseTime(answer.Get("Last-Modified"))
+	if cmp.Or(err, err2) != nil {
+		return 0
+	}
+	return max(0, said.Sub(since))
 }
 
 // A verdict of the fleet: what keeps a master from leaving, by what the other masters say.
