@@ -1,15 +1,52 @@
 package check
 
 import (
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"math/big"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
+
+// A certificate may have names and a serial number of any length, and any number of names.
+func TestNamesInCertificatesAreBounded(t *testing.T) {
+	now := time.Now()
+	names := slices.Repeat([]string{strings.Repeat("x", 60) + ".example.com"}, 10_000)
+	shown := &x509.Certificate{
+		Subject:      pkix.Name{CommonName: "\x1b[2J" + strings.Repeat("x", 200_000)},
+		SerialNumber: new(big.Int).Lsh(big.NewInt(1), 80_000),
+		DNSNames:     names,
+		NotAfter:     now.AddDate(1, 0, 0),
+	}
+	list := &x509.RevocationList{Issuer: shown.Subject, NextUpdate: shown.NotAfter}
+	r := Result{Answer: puppetclient.Answer{
+		Server: shown,
+		Own:    shown,
+		CAs:    []*x509.Certificate{shown},
+		CRLs:   []*x509.RevocationList{list},
+	}}
+	for _, e := range r.Expiries() {
+		if len(e.Name) > maxName || len(e.Serial) > maxName || !strings.HasPrefix(e.Name, "[2Jxxx") {
+			t.Errorf("%s: a name of %d bytes, a serial number of %d", e.Of, len(e.Name), len(e.Serial))
+		}
+	}
+	got := ExpirySettings{Warn: time.Hour, Names: []string{"puppet"}}.judge(r, now)
+	if got.Reason != NameMissing || len(got.Detail) > 700 {
+		t.Errorf("%s, %d bytes", got.Reason, len(got.Detail))
+	}
+	wrong := &puppetclient.Error{Reason: puppetclient.ServerCertName, Err: shown.VerifyHostname("puppet")}
+	if n := len(wrong.Error()); n > 1000 {
+		t.Errorf("an error of %d bytes", n)
+	}
+}
 
 // FuzzPuppetDB: only an answer of 200 that says running is fine, and little of any answer is kept.
 func FuzzPuppetDB(f *testing.F) {
