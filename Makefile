@@ -3,6 +3,7 @@
 GO      ?= go
 TOOLS    = $(GO) tool -modfile=.tools/go.mod
 VERSION ?= $(shell packaging/version)
+REVISION ?= $(shell packaging/version commit)
 FUZZTIME ?= 20s
 
 # Where make build puts the program, and make install what a package has. Each is below DESTDIR.
@@ -42,8 +43,9 @@ TAGS = $(shell cat packaging/tags)
 # A position-independent program would be 2 MB larger, and 1.7 MiB of it would be written to, for
 # relocations, in each process. Random addresses protect against the use of memory errors, which Go
 # does not have.
+ABOUT = github.com/prometheus/common/version
 FLAGS = -trimpath -buildvcs=false -tags $(TAGS) \
-	-ldflags '-s -w -X github.com/prometheus/common/version.Version=$(VERSION)'
+	-ldflags '-s -w -X $(ABOUT).Version=$(VERSION) -X $(ABOUT).Revision=$(REVISION)'
 
 .PHONY: build
 build: ## build bin/pmcheck
@@ -172,7 +174,7 @@ packages: ## DEB and RPM for amd64 and arm64, and an apt and a dnf repository wi
 	packaging/build packages amd64 arm64
 
 .PHONY: release
-release: ## packages, archives, the Puppet module, SBOMs, provenance and checksums in dist/, signed with SIGNING_KEY
+release: ## packages, archives, the Puppet module, SBOMs and checksums in dist/, signed with SIGNING_KEY
 	packaging/build release amd64 arm64
 
 .PHONY: mixin

@@ -60,7 +60,7 @@ func New(c config.Config, file string, log *slog.Logger) *Daemon {
 		listen:  c.Listen,
 		page:    page.New(),
 	}
-	d.metrics = metrics.New(d.status)
+	d.metrics = metrics.New(d.status, log)
 	d.apply(c, file)
 	store := c.Store()
 	if err := store.MakeUntilReboot(); err != nil {

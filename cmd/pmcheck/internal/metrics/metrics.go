@@ -3,6 +3,7 @@
 package metrics
 
 import (
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
@@ -36,8 +37,9 @@ type Metrics struct {
 // pretends to be a balancer, and balancers must not wait for whoever scrapes without a pause.
 const collectEvery = 5 * time.Millisecond
 
-// New returns metrics that read the status from a function at each scrape.
-func New(st func(now time.Time) status.Status) *Metrics {
+// New returns metrics that read the status from a function at each scrape. What cannot be collected or sent is logged,
+// and the rest is sent all the same.
+func New(st func(now time.Time) status.Status, log *slog.Logger) *Metrics {
 	m := &Metrics{status: st}
 	m.probes = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:                            "pmcheck_probe_duration_seconds",
@@ -51,10 +53,19 @@ func New(st func(now time.Time) status.Status) *Metrics {
 		Name: "pmcheck_answers_total",
 		Help: "Answers to checks by status code.",
 	}, []string{"code"})
+	// A rate needs a first value before the first answer. Others exist once a balancer has asked for them.
+	for _, code := range []int{http.StatusOK, http.StatusServiceUnavailable} {
+		m.answers.WithLabelValues(strconv.Itoa(code))
+	}
 	m.registry = prometheus.NewRegistry()
 	m.registry.MustRegister(m, m.probes, m.answers, version.NewCollector("pmcheck"), collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m.Handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 16, Timeout: 5 * time.Second})
+	m.Handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
+		ErrorLog:            slog.NewLogLogger(log.Handler(), slog.LevelError),
+		ErrorHandling:       promhttp.ContinueOnError,
+		MaxRequestsInFlight: 16,
+		Timeout:             5 * time.Second,
+	})
 	return m
 }
 
@@ -101,7 +112,13 @@ func (s scrape) send(name, help string, value float64, by labels) {
 	if strings.HasSuffix(name, "_total") {
 		kind = prometheus.CounterValue
 	}
-	s.ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, names, nil), kind, value, values...)
+
+	desc := prometheus.NewDesc(name, help, names, nil)
+	metric, err := prometheus.NewConstMetric(desc, kind, value, values...)
+	if err != nil {
+		metric = prometheus.NewInvalidMetric(desc, err) // a panic here would end the daemon
+	}
+	s.ch <- metric
 }
 
 func (s scrape) status(st status.Status) {

@@ -1,6 +1,9 @@
 package metrics
 
 import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"slices"
@@ -10,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/pmcheck/pmcheck/check"
@@ -20,7 +24,7 @@ import (
 
 func TestScrapesPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, began := New(func(now time.Time) status.Status { return status.Status{Time: now} }), time.Now()
+		m, began := New(func(now time.Time) status.Status { return status.Status{Time: now} }, slog.New(slog.DiscardHandler)), time.Now()
 		for range 5 {
 			if _, err := testutil.GatherAndCount(m.registry); err != nil {
 				t.Error(err)
@@ -63,7 +67,7 @@ func TestFullStatusHasTheMetricsOfTheManual(t *testing.T) {
 				{Service: "server", Codes: answer.Codes{Drain: 503}},
 			},
 		}
-	})
+	}, slog.New(slog.DiscardHandler))
 	m.Answered(200)
 	m.Probed("server", time.Millisecond)
 	problems, err := testutil.GatherAndLint(m.registry)
@@ -73,8 +77,8 @@ func TestFullStatusHasTheMetricsOfTheManual(t *testing.T) {
 	for _, p := range problems {
 		t.Errorf("%s: %s", p.Metric, p.Text)
 	}
-	if n, err := testutil.GatherAndCount(m.registry, "pmcheck_verdict", "pmcheck_answers_total"); n != 6 || err != nil {
-		t.Errorf("%d series, %v; want five verdicts and one code", n, err)
+	if n, err := testutil.GatherAndCount(m.registry, "pmcheck_verdict", "pmcheck_answers_total"); n != 7 || err != nil {
+		t.Errorf("%d series, %v; want five verdicts and two codes", n, err)
 	}
 	families, err := m.registry.Gather()
 	if err != nil {
@@ -98,6 +102,47 @@ func TestFullStatusHasTheMetricsOfTheManual(t *testing.T) {
 	if diff := cmp.Diff(inManual(t), got); diff != "" {
 		t.Errorf("(-pmcheck(8) +program)\n%s", diff)
 	}
+}
+
+func TestAnswersAreCountedFromZero(t *testing.T) {
+	m := New(func(time.Time) status.Status { return status.Status{} }, slog.New(slog.DiscardHandler))
+	want := `
+		# HELP pmcheck_answers_total Answers to checks by status code.
+		# TYPE pmcheck_answers_total counter
+		pmcheck_answers_total{code="200"} 0
+		pmcheck_answers_total{code="503"} 0
+	`
+	if err := testutil.GatherAndCompare(m.registry, strings.NewReader(want), "pmcheck_answers_total"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnErrorIsLoggedAndCostsNoOtherMetric(t *testing.T) {
+	var log strings.Builder
+	m := New(func(time.Time) status.Status { return status.Status{} }, slog.New(slog.NewTextHandler(&log, nil)))
+	m.registry.MustRegister(broken{})
+
+	response := httptest.NewRecorder()
+	m.ServeHTTP(response, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+
+	body := response.Body.String()
+	for _, series := range []string{`pmcheck_answers_total{code="200"} 0`, "pmcheck_config_last_reload_successful 1"} {
+		if !strings.Contains(body, series) {
+			t.Errorf("%d without %s", response.Code, series)
+		}
+	}
+	if response.Code != http.StatusOK || !strings.Contains(log.String(), "level=ERROR") {
+		t.Errorf("the answer is %d, the log %q", response.Code, &log)
+	}
+}
+
+// broken collects a metric with an invalid name.
+type broken struct{}
+
+func (broken) Describe(chan<- *prometheus.Desc) {}
+
+func (broken) Collect(ch chan<- prometheus.Metric) {
+	scrape{ch, map[string]bool{}}.send("pmcheck_\xff", "Broken.", 1, nil)
 }
 
 func inManual(t *testing.T) (names []string) {

@@ -67,6 +67,10 @@ func TestVersionsSortInTheOrderOfTheCommits(t *testing.T) {
 	if got := run("packaging/version | sed -E 's/[.][0-9a-f]{8}[.]/.HASH./'"); got != want {
 		t.Errorf("with a change that is not committed the version is %s, want %s", got, want)
 	}
+	run("printf '## [0.11.0] - 2026-01-02\\n\\n### Added\\n\\n- One.\\n\\n## [0.10.0]\\n\\n- Two.\\n' >CHANGELOG.md")
+	if got := run("packaging/version notes"); got != "### Added\n\n- One." {
+		t.Errorf("the notes of the newest version are\n%s", got)
+	}
 	given := "VERSION=v1.2.3-rc1 packaging/version; VERSION=1.2.3~rc1 packaging/version semver"
 	if got := run(given); got != "1.2.3~rc1\n1.2.3-rc1" {
 		t.Errorf("a given version and its form for the Forge are\n%s", got)
