@@ -31,12 +31,12 @@
   // server all week, such as one for the CA alone.
   local last = |||
     (%s == 1 and ignoring (state) %s == 1)
-    and min_over_time(%s[1w:5m]) < 1
+    and %s < 1
     and on (pool) pool:pmcheck_masters:count > 1
   ||| % [
     m('balancer_weight_ratio'),
     m('balancer_state', 'state="UP"'),
-    m('balancer_weight_ratio'),
+    metrics.leastShare,
   ],
   // This master is ready, and all others of its pool are held.
   local planned = |||

@@ -1,6 +1,5 @@
 {
-  local selector = $._config.selector,
-  local metrics = (import 'metrics.libsonnet')(selector + ',pool=~"$pool",instance=~"$instance"'),
+  local metrics = (import 'metrics.libsonnet')($._config.dashboardSelector),
   local m = metrics.m,
   local up = metrics.up,
 
@@ -191,14 +190,13 @@
       'Balancers with one master left; only those with http-check send-state count that had another one this week.',
       |||
         count((%s == 1 and ignoring (state) %s == 1)
-          and min_over_time(%s[1w:5m]) < 1
-          and on (pool) count by (pool) (up{%s,pool=~"$pool"}) > 1)
+          and %s < 1
+          and on (pool) count by (pool) (up{job=~"$job",pool=~"$pool"}) > 1)
         or 0 * count(%s)
       ||| % [
         m('balancer_weight_ratio'),
         m('balancer_state', 'state="UP"'),
-        m('balancer_weight_ratio'),
-        selector,
+        metrics.leastShare,
         m('balancer_weight_ratio'),
       ],
       [['green', null], ['red', 1]],
@@ -396,10 +394,10 @@
         over('max by (budget) (%s)' % m('budget_slots_' + which), '{{budget}} ' + which)
         for which in ['out', 'allowed', 'forced']
       ],
-    ) { fieldConfig: { defaults: { min: 0, decimals: 0 }, overrides: [] }, options: {} },
+    ) { fieldConfig: { defaults: { unit: 'none', min: 0, decimals: 0 }, overrides: [] }, options: {} },
   ],
 
-  local variable(name, label, query) = {
+  local variable(name, label, query, all='.*') = {
     name: name,
     label: label,
     type: 'query',
@@ -409,7 +407,7 @@
     refresh: 2,
     includeAll: true,
     multi: true,
-    allValue: '.*',
+    allValue: all,
     sort: 1,
     current: { selected: true, text: ['All'], value: ['$__all'] },
     options: [],
@@ -445,7 +443,7 @@
       templating: { list: [
         {
           name: 'datasource',
-          label: 'Prometheus',
+          label: 'Data source',
           type: 'datasource',
           query: 'prometheus',
           current: {},
@@ -455,8 +453,10 @@
           includeAll: false,
           multi: false,
         },
-        variable('pool', 'Pool', 'label_values(up{%s}, pool)' % selector),
-        variable('instance', 'Master', 'label_values(up{%s,pool=~"$pool"}, instance)' % selector),
+        // "All" is the jobs that have a pmcheck: up is a series of every job.
+        variable('job', 'Job', 'label_values(pmcheck_build_info, job)', null),
+        variable('pool', 'Pool', 'label_values(up{job=~"$job"}, pool)'),
+        variable('instance', 'Master', 'label_values(up{job=~"$job",pool=~"$pool"}, instance)', '.+'),
       ] },
       panels: [panels[i] { id: i + 1 } for i in std.range(0, std.length(panels) - 1)],
     },

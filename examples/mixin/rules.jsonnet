@@ -25,6 +25,7 @@ local text(rule) = std.join('\n        ', [
 
   groups:
 ||| + std.join('\n', [
-  '  - name: %s\n    rules:\n' % group.name + std.join('\n', ['      - %s\n' % text(rule) for rule in group.rules])
+  '  - name: %s\n' % group.name + (if std.objectHas(group, 'interval') then '    interval: %s\n' % group.interval else '') +
+  '    rules:\n' + std.join('\n', ['      - %s\n' % text(rule) for rule in group.rules])
   for group in mixin.prometheusRules.groups + mixin.prometheusAlerts.groups
 ])

@@ -34,16 +34,15 @@
           record: 'instance:pmcheck_jruby_utilization:ratio',
           expr: '%s / %s' % [m('jruby_borrowed_instances'), m('jruby_instances')],
         },
+      ],
+    }, {
+      // Of its own, since a week is a lot to read. A series without a sample for 5 minutes is gone.
+      name: 'pmcheck-week',
+      interval: '2m',
+      rules: [
         {
-          // The first half is for classic buckets, the second for native histograms.
-          record: 'instance:pmcheck_probe_duration_seconds:p99',
-          expr: |||
-            histogram_quantile(0.99, sum by (pool, instance, le) (rate(%s[5m])))
-            or histogram_quantile(0.99, sum by (pool, instance) (rate(%s[5m])))
-          ||| % [
-            m('probe_duration_seconds_bucket', 'service="server"'),
-            m('probe_duration_seconds', 'service="server"'),
-          ],
+          record: 'instance:pmcheck_balancer_weight_ratio:min1w',
+          expr: 'min_over_time(%s[1w:5m])' % m('balancer_weight_ratio'),
         },
       ],
     }],
