@@ -17,7 +17,7 @@ LIB         = $(DESTDIR)$(PREFIX)/lib
 # those that only make test-all needs.
 PARTS = puppetserver puppet-agent puppetdb postgresql haproxy xinetd curl openssl iproute2 \
 	util-linux systemd dbus bash
-MORE = chromium puppet-lint puppet-strings metadata-json-lint ruby-rspec-puppet facterdb ansible-core \
+MORE = chromium puppet-lint puppet-strings metadata-json-lint ruby-rspec-puppet facterdb ansible-core ansible-lint \
 	puppet-module-puppetlabs-stdlib puppet-module-puppetlabs-concat puppet-module-puppetlabs-haproxy \
 	puppet-module-puppetlabs-postgresql puppet-module-camptocamp-systemd \
 	prometheus jsonnet keepalived gdnsd nftables nginx-light libnginx-mod-stream lintian rpm rpmlint \

@@ -62,6 +62,16 @@ func TestAnsibleExampleLiftsItsHoldOnlyAfterSuccess(t *testing.T) {
 	sh.assertMode(drain.Drain, "ansible")
 }
 
+func TestAnsibleExamplePassesAnsibleLint(t *testing.T) {
+	lab.Real(t)
+	dir := t.TempDir() // where it keeps its cache; it passes over files elsewhere
+	lab.Write(t, filepath.Join(dir, "hold.yml"), lab.ReadFile(t, "examples/holds/hold.yml"))
+	out := tool(t, dir, "ansible-lint", "ansible-lint", "--offline", "--nocolor", "--profile", "production", "hold.yml")
+	if !strings.Contains(out, "Passed with production profile: 0 failure(s), 0 warning(s) on 1 files") {
+		t.Errorf("ansible-lint:\n%s", out)
+	}
+}
+
 func TestCloudInitExampleHoldsANewHost(t *testing.T) {
 	var config struct {
 		Files []struct{ Path, Content, Permissions string } `yaml:"write_files"`

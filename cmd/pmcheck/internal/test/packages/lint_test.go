@@ -12,8 +12,8 @@ import (
 // TestLintianReportsNothing: overrides in the package state why a tag does not apply.
 func TestLintianReportsNothing(t *testing.T) {
 	lintian := lab.Need(t, "lintian", "lintian")
-	out := lab.Output(t, exec.Command(lintian, "--no-user-dirs", "--allow-root", "--fail-on", "error,warning",
-		file(t, newer, deb)))
+	out := lab.Output(t, exec.Command(lintian, "--no-user-dirs", "--allow-root", "--pedantic", "--fail-on",
+		"error,warning,pedantic", file(t, newer, deb)))
 	if out != "" {
 		t.Errorf("lintian: %s", out)
 	}
