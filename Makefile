@@ -18,10 +18,11 @@ LIB         = $(DESTDIR)$(PREFIX)/lib
 PARTS = puppetserver puppet-agent puppetdb postgresql haproxy xinetd curl openssl iproute2 \
 	util-linux systemd dbus bash
 MORE = chromium puppet-lint puppet-strings metadata-json-lint ruby-rspec-puppet facterdb ansible-core ansible-lint \
-	puppet-module-puppetlabs-stdlib puppet-module-puppetlabs-concat puppet-module-puppetlabs-haproxy \
+	ruby-puppetlabs-spec-helper rubocop ruby-rubocop-rspec \
+	puppet-module-puppetlabs-apt puppet-module-puppetlabs-stdlib puppet-module-puppetlabs-concat puppet-module-puppetlabs-haproxy \
 	puppet-module-puppetlabs-postgresql puppet-module-camptocamp-systemd \
 	prometheus jsonnet keepalived gdnsd nftables nginx-light libnginx-mod-stream lintian rpm rpmlint \
-	apt-utils createrepo-c dnf \
+	apt-utils createrepo-c dnf buildah \
 	mandoc shellcheck gnupg secilc icinga2-bin monitoring-plugins-basic mmdebstrap qemu-user-static \
 	$(if $(shell command -v npm),,npm)
 

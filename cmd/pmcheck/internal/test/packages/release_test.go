@@ -33,7 +33,6 @@ func TestRelease(t *testing.T) {
 			"pmcheck-1.0.0-1." + arch + ".rpm",
 			"pmcheck-1.0.0-linux-" + runtime.GOARCH + ".cdx.json",
 			"pmcheck-1.0.0-linux-" + runtime.GOARCH + ".tar.gz",
-			"pmcheck-1.0.0.provenance.json",
 			"pmcheck-1.0.0.tar.gz",
 			"pmcheck-pmcheck-1.0.0.tar.gz",
 			"pmcheck-selinux-1.0.0-1.noarch.rpm",
@@ -48,30 +47,18 @@ func TestRelease(t *testing.T) {
 		output(t, dir, "gpg --batch --verify SHA256SUMS.asc SHA256SUMS; sha256sum --check --strict SHA256SUMS")
 		db := "rpm --dbpath " + t.TempDir()
 		output(t, dir, db+" --import repository/pmcheck.asc; "+db+" --checksig *.rpm | grep -q 'signatures OK'")
-		statement, sums := lab.Read(t, dir+"/pmcheck-1.0.0.provenance.json"), lab.Read(t, dir+"/SHA256SUMS")
-		var provenance struct {
-			Subject []struct {
-				Name   string
-				Digest struct{ SHA256 string }
-			}
-		}
-		lab.Must(t, json.Unmarshal([]byte(statement), &provenance))
-		for _, s := range provenance.Subject {
-			if !strings.Contains(sums, s.Digest.SHA256+"  "+s.Name+"\n") {
-				t.Errorf("the checksum of %s in the provenance is not that in SHA256SUMS", s.Name)
-			}
-		}
-		if files := strings.Count(sums, "\n"); files != 8 || len(provenance.Subject) != files-1 {
-			t.Errorf("the provenance has %d subjects:\n%s", len(provenance.Subject), sums)
+		if sums := lab.Read(t, dir+"/SHA256SUMS"); strings.Count(sums, "\n") != 7 {
+			t.Errorf("want the checksums of seven files:\n%s", sums)
 		}
 	})
 	t.Run("one version", func(t *testing.T) { assertOneVersion(t, dir) })
+	t.Run("image", func(t *testing.T) { assertImage(t, dir) })
 	t.Run("make install", func(t *testing.T) { assertInstall(t) })
 	t.Run("reproducible", func(t *testing.T) {
 		again := t.TempDir()
 		lab.Must(t, build("release", again, older, "TZ=Asia/Tokyo", "LANG=de_DE.UTF-8", "SIGNING_KEY="))
 		for _, name := range names(t, again) {
-			if name == "repository" || name == "SHA256SUMS" || strings.HasSuffix(name, ".provenance.json") {
+			if name == "repository" || name == "SHA256SUMS" {
 				continue // made of the signed RPMs
 			}
 			if strings.HasSuffix(name, ".rpm") { // without the signature
@@ -98,12 +85,69 @@ func assertInstall(t *testing.T) {
 	}
 }
 
-// assertOneVersion compares what the program, the packages and the module say of themselves.
+// assertImage makes the image of a release, and looks at its labels and files.
+func assertImage(t *testing.T, dir string) {
+	lab.Need(t, "buildah", "buildah")
+	state := t.TempDir()
+	lab.Write(t, state+"/storage.conf", "[storage]\ndriver = \"vfs\"\ngraphroot = \""+state+"/graph\"\nrunroot = \""+
+		state+"/run\"\n")
+	t.Setenv("CONTAINERS_STORAGE_CONF", state+"/storage.conf")
+	t.Setenv("DIST", dir)
+	t.Setenv("VERSION", older)
+	output(t, lab.File(t, ""), "packaging/container/build image "+runtime.GOARCH)
+	var index struct{ Manifests []struct{ Digest string } }
+	lab.Must(t, json.Unmarshal([]byte(output(t, state, "buildah manifest inspect image")), &index))
+	if len(index.Manifests) != 1 {
+		t.Fatalf("the manifest has %+v", index.Manifests)
+	}
+
+	output(t, state, "buildah push image@"+index.Manifests[0].Digest+" dir:"+state+"/image")
+	var manifest struct {
+		Config struct{ Digest string }
+		Layers []struct{ Digest string }
+	}
+	lab.Must(t, json.Unmarshal([]byte(lab.Read(t, state+"/image/manifest.json")), &manifest))
+	blob := func(digest string) string { return state + "/image/" + strings.TrimPrefix(digest, "sha256:") }
+	var image struct {
+		Config struct {
+			User   string
+			Labels map[string]string
+		}
+	}
+	lab.Must(t, json.Unmarshal([]byte(lab.Read(t, blob(manifest.Config.Digest))), &image))
+	const label = "org.opencontainers.image."
+	want := map[string]string{
+		label + "title":       "pmcheck",
+		label + "description": "Health and drain for Puppet Server behind a load balancer",
+		label + "url":         "https://github.com/pmcheck/pmcheck",
+		label + "source":      "https://github.com/pmcheck/pmcheck",
+		label + "vendor":      "pmcheck",
+		label + "version":     older,
+		label + "revision":    output(t, lab.File(t, ""), "packaging/version commit"),
+		label + "licenses":    output(t, dir, "rpm -qp --queryformat '%{LICENSE}' pmcheck-1*.rpm 2>/dev/null"),
+	}
+	delete(image.Config.Labels, "io.buildah.version")
+	if diff := cmp.Diff(want, image.Config.Labels); diff != "" || image.Config.User != "65532:65532" {
+		t.Errorf("it runs as %s; labels (-want +got):\n%s", image.Config.User, diff)
+	}
+
+	files := ""
+	for _, layer := range manifest.Layers {
+		files += output(t, dir, "tar -tzf "+blob(layer.Digest)+" | grep -v '/$'") + "\n"
+	}
+	if want := "licenses/LICENSE\nlicenses/NOTICES.gz\nusr/bin/pmcheck\n"; files != want {
+		t.Errorf("it has the files\n%s, want\n%s", files, want)
+	}
+}
+
+// assertOneVersion compares what the program, the packages and the module say of themselves. The program has the commit,
+// for pmcheck_build_info.
 func assertOneVersion(t *testing.T, dir string) {
 	p := t.TempDir() + "/pmcheck"
 	for what, line := range map[string]string{
 		"program": "tar -xOzf pmcheck-1.0.0-linux-*.tar.gz --wildcards '*/bin/pmcheck' >" + p + "; " +
-			"chmod +x " + p + "; " + p + " version",
+			"chmod +x " + p + "; " + p + " version; " +
+			"grep -q $(tar -xOzf pmcheck-1.0.0.tar.gz pmcheck-1.0.0/packaging/commit | cut -d ' ' -f 1) " + p,
 		"DEB":    "dpkg-deb --field pmcheck_*.deb Version",
 		"RPM":    "rpm -qp --queryformat '%{VERSION}' pmcheck-1*.rpm 2>/dev/null",
 		"module": "tar -xOzf pmcheck-pmcheck-*.tar.gz pmcheck-pmcheck-1.0.0/metadata.json | grep '\"version\"'",
@@ -116,7 +160,10 @@ func assertOneVersion(t *testing.T, dir string) {
 			t.Errorf("%s says %q, want %s", what, got, older)
 		}
 	}
-	for _, name := range []string{"CHANGELOG.md", "LICENSE", "README.md", "manifests/init.pp"} {
-		output(t, dir, "tar -tzf pmcheck-pmcheck-*.tar.gz pmcheck-pmcheck-1.0.0/"+name)
+	top := output(t, dir, "tar -tzf pmcheck-pmcheck-*.tar.gz | cut -d / -f 2 | LC_ALL=C sort -u | tr '\\n' ' '")
+	want := "CHANGELOG.md LICENSE README.md REFERENCE.md data files functions hiera.yaml lib manifests metadata.json " +
+		"plans tasks templates types"
+	if top != want {
+		t.Errorf("the module has at the top\n%q, want\n%q", top, want)
 	}
 }
