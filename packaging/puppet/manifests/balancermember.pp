@@ -87,17 +87,19 @@ class pmcheck::balancermember (
   $checked = ['check', "port ${asked}"]
   $counted = ["fall ${fall}", "rise ${rise}"]
 
-  @@haproxy::balancermember { $facts['networking']['fqdn']:
-    listening_service => $listening_service,
-    options           => $checked + ["inter ${inter}"] + $counted + ["maxconn ${maxconn}"] + $options,
-    *                 => $server,
-  }
-
-  if $turns {
-    @@haproxy::balancermember { "${facts['networking']['fqdn']} 0-turn":
-      listening_service => '0-turn',
-      options           => $checked + ['inter 1s'] + $counted + ['weight 100'],
+  if $pmcheck::ensure == 'present' {
+    @@haproxy::balancermember { $facts['networking']['fqdn']:
+      listening_service => $listening_service,
+      options           => $checked + ["inter ${inter}"] + $counted + ["maxconn ${maxconn}"] + $options,
       *                 => $server,
+    }
+
+    if $turns {
+      @@haproxy::balancermember { "${facts['networking']['fqdn']} 0-turn":
+        listening_service => '0-turn',
+        options           => $checked + ['inter 1s'] + $counted + ['weight 100'],
+        *                 => $server,
+      }
     }
   }
 }

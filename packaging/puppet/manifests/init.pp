@@ -22,6 +22,13 @@
 #     package_sha256 => '7d865e959b2466918c9863afca942d0fb89d7c9ac0c99bafc3749504ded97730',
 #   }
 #
+# @example Removed, but for its holds
+#   class { 'pmcheck':
+#     ensure => 'absent',
+#   }
+#
+# @param ensure
+#   Whether pmcheck is there. Before `absent`, take the master out of the balancer: port 9200 closes.
 # @param package_name
 #   The name of the package.
 # @param package_ensure
@@ -34,7 +41,8 @@
 #   The SHA-256 checksum of the package. Only with a URL in `package_source`; required with `http`.
 # @param package_repository
 #   The URL of an apt or yum repository with the package, to configure on the host. By
-#   default the package comes from the repositories that the host has. Not with `package_source`.
+#   default the package comes from the repositories that the host has. Not with `package_source`. It needs
+#   puppetlabs/apt or puppetlabs/yumrepo_core.
 # @param package_repository_key
 #   The public key, in ASCII armour, that the repository (apt) or its packages (yum) are
 #   signed with. Required with `package_repository`.
@@ -105,6 +113,7 @@
 #   that has a parameter of its own is refused here; in a section all are allowed.
 class pmcheck (
   Array[Pattern[/\A[A-Za-z0-9._-]+\z/]]            $guard_services,
+  Enum['present', 'absent']                        $ensure                   = 'present',
   String[1]                                        $package_name             = 'pmcheck',
   String[1]                                        $package_ensure           = 'installed',
   Optional[Stdlib::Filesource]                     $package_source           = undef,
@@ -140,15 +149,23 @@ class pmcheck (
   Pmcheck::Log                                     $log                      = {},
   Pmcheck::Settings                                $settings                 = {},
 ) {
-  contain pmcheck::install
-  contain pmcheck::config
-  contain pmcheck::service
-  contain pmcheck::gate
-  contain pmcheck::guard
+  unless $facts['os']['family'] in ['Debian', 'RedHat'] {
+    fail("pmcheck is not supported on ${facts['os']['name']}: there are packages for the families Debian and RedHat only")
+  }
 
-  Class['pmcheck::install']
-  -> Class['pmcheck::config']
-  -> Class['pmcheck::service']
-  -> Class['pmcheck::gate']
-  -> Class['pmcheck::guard']
+  if $ensure == 'absent' {
+    contain pmcheck::remove
+  } else {
+    contain pmcheck::install
+    contain pmcheck::config
+    contain pmcheck::service
+    contain pmcheck::gate
+    contain pmcheck::guard
+
+    Class['pmcheck::install']
+    -> Class['pmcheck::config']
+    -> Class['pmcheck::service']
+    -> Class['pmcheck::gate']
+    -> Class['pmcheck::guard']
+  }
 }

@@ -1,6 +1,6 @@
 # @summary Configures the repository in which the package is.
 #
-# The files are plain, so that neither puppetlabs/apt nor puppetlabs/yumrepo_core is needed.
+# It needs puppetlabs/apt or puppetlabs/yumrepo_core, the modules for each kind of repository.
 #
 # @api private
 class pmcheck::repository {
@@ -13,47 +13,57 @@ class pmcheck::repository {
     fail('pmcheck::package_repository_key is needed with pmcheck::package_repository: what is installed as root must be signed')
   }
 
-  $notice = '# Managed by Puppet, class pmcheck.'
+  $file = $pmcheck::ensure ? {
+    'absent' => absent,
+    default  => file,
+  }
 
+  # On Debian the keyring of install.md, so that a host has one.
   case $facts['os']['family'] {
     'Debian': {
-      $keyring = '/usr/share/keyrings/pmcheck.asc'
-      $list    = '/etc/apt/sources.list.d/pmcheck.sources'
+      $keyring = '/etc/apt/keyrings/pmcheck.asc'
       $suite   = $pmcheck::package_repository_suite
 
       # A suite that ends with a slash has no components.
       $components = $suite ? {
         /\/\z/  => '',
-        default => "Components: main\n",
+        default => 'main',
       }
-      $content = "${notice}\nTypes: deb\nURIs: ${url}\nSuites: ${suite}\n${components}Signed-By: ${keyring}\n"
 
-      exec { 'pmcheck: apt-get update':
-        command     => '/usr/bin/apt-get update',
-        refreshonly => true,
-        subscribe   => File[$list],
+      apt::source { 'pmcheck':
+        ensure   => $pmcheck::ensure,
+        comment  => 'Managed by Puppet, class pmcheck.',
+        location => $url,
+        release  => $suite,
+        repos    => $components,
+        keyring  => $keyring,
+        require  => File[$keyring],
       }
-    }
-    'RedHat': {
-      $keyring = '/etc/pki/rpm-gpg/RPM-GPG-KEY-pmcheck'
-      $list    = '/etc/yum.repos.d/pmcheck.repo'
-      $content = "${notice}\n[pmcheck]\nname=pmcheck\nbaseurl=${url}\nenabled=1\ngpgcheck=1\ngpgkey=file://${keyring}\n"
+
+      if $pmcheck::ensure == 'present' {
+        Class['apt::update'] -> Package[$pmcheck::package_name]
+      }
     }
     default: {
-      fail("pmcheck::package_repository: the family ${facts['os']['family']} has neither apt nor yum")
+      $keyring = '/etc/pki/rpm-gpg/RPM-GPG-KEY-pmcheck'
+
+      yumrepo { 'pmcheck':
+        ensure   => $pmcheck::ensure,
+        descr    => 'pmcheck',
+        baseurl  => $url,
+        enabled  => '1',
+        gpgcheck => '1',
+        gpgkey   => "file://${keyring}",
+        require  => File[$keyring],
+      }
     }
   }
 
-  file {
-    default:
-      ensure => file,
-      owner  => 'root',
-      group  => 'root',
-      mode   => '0644';
-    $keyring:
-      content => $key;
-    $list:
-      content => $content,
-      require => File[$keyring];
+  file { $keyring:
+    ensure  => $file,
+    owner   => 'root',
+    group   => 'root',
+    mode    => '0644',
+    content => $key,
   }
 }

@@ -39,9 +39,11 @@ class pmcheck::scrape_job (
     default                           => $host,
   }
 
-  @@prometheus::scrape_job { "pmcheck on ${facts['networking']['fqdn']}":
-    job_name => $job_name,
-    targets  => ["${target}:${pick($port, $own_port)}"],
-    labels   => $labels,
+  if $pmcheck::ensure == 'present' {
+    @@prometheus::scrape_job { "pmcheck on ${facts['networking']['fqdn']}":
+      job_name => $job_name,
+      targets  => ["${target}:${pick($port, $own_port)}"],
+      labels   => $labels,
+    }
   }
 }

@@ -36,10 +36,16 @@ describe 'pmcheck::balancermember' do
     end
   end
 
+  context 'when pmcheck is removed' do
+    let(:pre_condition) { "class { 'pmcheck': ensure => 'absent' }" }
+
+    it { expect(exported_resources).not_to contain_haproxy__balancermember('puppet1.example.com') }
+  end
+
   context 'with every parameter' do
     let(:params) do
       { listening_service: 'compilers', port: 8141, server_name: 'p1', ipaddress: '2001:db8::1', check_port: 1, inter: '1s', fall: 4, rise: 5, maxconn: 50,
-        options: ['slowstart 60s'] }
+        options: ['slowstart 60s'], }
     end
 
     it 'uses them' do
@@ -50,7 +56,7 @@ describe 'pmcheck::balancermember' do
   end
 
   { listening_service: [''], port: ['8140', 70_000], server_name: ['a b', ''], ipaddress: ['192.0.2.1 check'], check_port: [-1, '9200'],
-    inter: [2, '2', '1m30s', '1.5s'], fall: ['3', 0], rise: [0], maxconn: [0, '100'], options: ['slowstart 60s', ["a\nb"]] }.each do |name, values|
+    inter: [2, '2', '1m30s', '1.5s'], fall: ['3', 0], rise: [0], maxconn: [0, '100'], options: ['slowstart 60s', ["a\nb"]], }.each do |name, values|
     values.each do |value|
       context "with #{name} #{value.inspect}" do
         let(:params) { { name => value } }

@@ -5,9 +5,9 @@ require 'spec_helper'
 # puppet/systemd of before version 3, as Debian has it, is camptocamp/systemd.
 describe 'pmcheck' do
   let(:facts) { DEBIAN }
-  let(:dropin) { '/etc/systemd/system/pmcheck.socket.d/puppet.conf' }
   let(:content) { "# Managed by Puppet, from the settings in /etc/pmcheck/pmcheck.yaml.\n\n[Socket]\nListenStream=\nListenStream=9300\n" }
 
+  dropin = '/etc/systemd/system/pmcheck.socket.d/puppet.conf'
   site = <<~PUPPET
     systemd::dropin_file { 'backlog.conf':
       unit    => 'pmcheck.socket',

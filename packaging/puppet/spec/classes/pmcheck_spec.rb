@@ -25,7 +25,7 @@ describe 'pmcheck' do
         is_expected.to contain_exec('pmcheck: start the guard of puppetserver')
           .with_command('/bin/systemctl --no-block start pmcheck-guard@puppetserver.service')
           .with_onlyif(['/bin/systemctl --quiet is-active puppetserver.service',
-                        "/bin/systemctl is-active pmcheck-guard@puppetserver.service | /bin/grep -Eqx 'inactive|failed'"])
+                        "/bin/systemctl is-active pmcheck-guard@puppetserver.service | /bin/grep -Eqx 'inactive|failed'",])
           .that_requires('Service[pmcheck-guard@puppetserver.service]')
       end
 
@@ -68,15 +68,15 @@ describe 'pmcheck' do
     let(:params) do
       {
         listen: '[::1]:9300', allow: ['192.0.2.0/24', '2001:db8::/32', '198.51.100.7'], status_allow: [], balancers: ['192.0.2.1'],
-        services: ['ca', 'broker-service'], fleet: ['puppet1', 'puppet2:9200'],
+        services: %w[ca broker-service], fleet: ['puppet1', 'puppet2:9200'],
         puppet: { 'conf' => '/etc/puppet/puppet.conf' },
         probe: {
           'address' => '[::1]:8140', 'certname' => 'puppet1.example.com', 'certificate' => '/c.pem', 'key' => '/k.pem',
           'ca' => '/ca.pem', 'crl' => '/crl.pem', 'interval' => '3s',
-          'timeout' => '1500ms'
+          'timeout' => '1500ms',
         },
         checks: { 'jruby' => 'eject', 'unit' => 'off', 'expiry' => 'warn', 'disk' => 'eject', 'code' => 'warn',
-                  'puppetdb' => 'warn' },
+                  'puppetdb' => 'warn', },
         jruby: { 'warming_max' => '5m', 'stuck_after' => '2m' },
         unit: { 'names' => ['puppetserver.service'] },
         expiry: { 'warn' => '720h' },
@@ -87,14 +87,14 @@ describe 'pmcheck' do
         gate: { 'except' => ['192.0.2.1', '2001:db8::/32'] },
         budget: { 'database' => 'postgresql://puppetdb.example.com/pmcheck', 'pool' => 'east', 'lapse' => '1h' },
         max_out: '5%',
-        log: { 'level' => 'debug' }
+        log: { 'level' => 'debug' },
       }
     end
 
     it { is_expected.to compile.with_all_deps }
 
     it 'writes them all, with their types' do
-      want = params.to_h { |name, value| [name.to_s, value] }
+      want = params.transform_keys(&:to_s)
       expect(yaml).to eq(want)
     end
 
@@ -107,7 +107,7 @@ describe 'pmcheck' do
     it 'changes none of them if pmcheck refuses its configuration' do
       DROPINS.each do |unit|
         is_expected.to contain_file("/etc/systemd/system/#{unit}.d/puppet.conf").with_ensure('file')
-          .that_requires('File[/etc/pmcheck/pmcheck.yaml]')
+                                                                                .that_requires('File[/etc/pmcheck/pmcheck.yaml]')
       end
     end
   end
@@ -119,15 +119,15 @@ describe 'pmcheck' do
 
     it 'sets the hold before the package is there, and never again' do
       is_expected.to contain_exec('pmcheck: hold a new host').with(creates: '/usr/bin/pmcheck')
-        .with_command(%r{echo '\{"mode": "maint", "reason": "new host"\}' >/var/lib/pmcheck/holds/new-host\.json$})
-        .that_comes_before('Package[pmcheck]')
+                                                             .with_command(%r{echo '\{"mode": "maint", "reason": "new host"\}' >/var/lib/pmcheck/holds/new-host\.json$})
+                                                             .that_comes_before('Package[pmcheck]')
     end
   end
 
   context 'with settings' do
     let(:params) do
       { probe: { 'interval' => '3s' },
-        settings: { 'probe' => { 'later' => "it's" }, 'much_later' => [{ 'name' => 'off', 'on' => false, 'share' => 0.5 }] } }
+        settings: { 'probe' => { 'later' => "it's" }, 'much_later' => [{ 'name' => 'off', 'on' => false, 'share' => 0.5 }] }, }
     end
 
     it 'merges them over the parameters' do
@@ -172,7 +172,7 @@ describe 'pmcheck' do
   context 'with a package and a repository' do
     let(:params) do
       { package_source: 'https://example.com/pmcheck.deb', package_repository: 'https://packages.example.com/pmcheck',
-        package_repository_key: '-----BEGIN PGP PUBLIC KEY BLOCK-----' }
+        package_repository_key: '-----BEGIN PGP PUBLIC KEY BLOCK-----', }
     end
 
     it { is_expected.to compile.and_raise_error(%r{package_repository and pmcheck::package_source exclude each other}) }
@@ -206,13 +206,13 @@ describe 'pmcheck' do
 
   {
     package_ensure: ['', true], package_source: ['pmcheck.deb', 'ftp://example.com/x'], package_sha256: ['abc', 'A' * 64],
-    file_provider: ['apt'], service_ensure: ['yes', true], service_enable: ['yes', 'mask'],
+    file_provider: ['apt'], service_ensure: ['yes', true], service_enable: %w[yes mask],
     guard_enable: ['yes', 1], hold_new_host: ['maint'], guard: [true, { 'wait' => 300 }, { 'stop' => '5m' }], guard_services: ['puppetserver', ['a b'], [1]],
     listen: ['9200', 9200, 'localhost:9200', ':9200 ', ":9200\n"],
     allow: [[], '192.0.2.0/24', ['192.0.2.0/33'], ['somewhere'], [1]], status_allow: ['::1', ['x']],
     puppet: [{ 'conf' => 'puppet.conf' }, { 'config' => '/p' }],
     probe: [{ 'interval' => 2 }, { 'interval' => '2' }, { 'timeout' => '1.5 s' },
-            { 'address' => 'localhost' }, { 'timeuot' => '1s' }],
+            { 'address' => 'localhost' }, { 'timeuot' => '1s' },],
     services: ['ca', ['CA']],
     checks: [{ 'jruby' => 'on' }, { 'disk' => false }, { 'ruby' => 'off' }], jruby: [{ 'stuck_after' => 5 }], unit: [{ 'names' => [] }],
     expiry: [{ 'warn' => '30x' }], disk: [{ 'paths' => '/var' }, { 'warn_percent' => 100 }], code: [{ 'dir' => 'code' }],
@@ -222,7 +222,7 @@ describe 'pmcheck' do
     balancers: ['::1'], fleet: ['puppet1', ['a b'], ['https://x']],
     log: [{ 'level' => 'INFO' }, { 'levels' => 'info' }],
     settings: [{ 'Probe' => 1 }, { 'a.b' => 1 }, { 'x' => "two\nlines" }, 'x: 1', { 'listen' => ':9300' },
-               { 'later' => 1, 'allow' => ['192.0.2.1'] }]
+               { 'later' => 1, 'allow' => ['192.0.2.1'] },],
   }.each do |name, values|
     values.each do |value|
       context "with #{name} #{value.inspect}" do

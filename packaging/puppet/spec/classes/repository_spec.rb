@@ -4,29 +4,36 @@ require 'spec_helper'
 
 describe 'pmcheck' do
   let(:params) { { package_repository: 'https://packages.example.com/pmcheck', package_repository_key: KEY } }
+  let(:pre_condition) { YUMREPO }
 
   context 'with an apt repository without suites' do
     let(:facts) { DEBIAN }
 
     it { is_expected.to compile.with_all_deps }
-    it { is_expected.to contain_file('/usr/share/keyrings/pmcheck.asc').with_content(KEY) }
-    it { is_expected.to contain_file('/etc/apt/sources.list.d/pmcheck.sources').that_notifies('Exec[pmcheck: apt-get update]') }
-    it { is_expected.to contain_exec('pmcheck: apt-get update').with_refreshonly(true).that_comes_before('Package[pmcheck]') }
+    it { is_expected.to contain_file('/etc/apt/keyrings/pmcheck.asc').with(ensure: 'file', content: KEY, mode: '0644') }
 
     it 'is a source of its own, with its key only' do
-      is_expected.to contain_file('/etc/apt/sources.list.d/pmcheck.sources').with_content(<<~SOURCES)
-        # Managed by Puppet, class pmcheck.
-        Types: deb
-        URIs: https://packages.example.com/pmcheck
-        Suites: ./
-        Signed-By: /usr/share/keyrings/pmcheck.asc
-      SOURCES
+      is_expected.to contain_apt__source('pmcheck')
+        .with(ensure: 'present', location: 'https://packages.example.com/pmcheck', release: './', repos: '', keyring: '/etc/apt/keyrings/pmcheck.asc')
+        .that_requires('File[/etc/apt/keyrings/pmcheck.asc]')
+    end
+
+    it 'is read before the package is installed' do
+      is_expected.to contain_class('apt::update').that_comes_before('Package[pmcheck]')
     end
 
     context 'with a suite' do
       let(:params) { super().merge(package_repository_suite: 'bookworm') }
 
-      it { is_expected.to contain_file('/etc/apt/sources.list.d/pmcheck.sources').with_content(%r{^Suites: bookworm\nComponents: main$}) }
+      it { is_expected.to contain_apt__source('pmcheck').with(release: 'bookworm', repos: 'main') }
+    end
+
+    context 'when removed' do
+      let(:params) { super().merge(ensure: 'absent') }
+
+      it { is_expected.to compile.with_all_deps }
+      it { is_expected.to contain_apt__source('pmcheck').with_ensure('absent') }
+      it { is_expected.to contain_file('/etc/apt/keyrings/pmcheck.asc').with_ensure('absent') }
     end
   end
 
@@ -34,18 +41,20 @@ describe 'pmcheck' do
     let(:facts) { REDHAT }
 
     it { is_expected.to compile.with_all_deps }
-    it { is_expected.to contain_file('/etc/pki/rpm-gpg/RPM-GPG-KEY-pmcheck').with_content(KEY) }
+    it { is_expected.to contain_file('/etc/pki/rpm-gpg/RPM-GPG-KEY-pmcheck').with(ensure: 'file', content: KEY) }
 
     it 'checks signatures' do
-      is_expected.to contain_file('/etc/yum.repos.d/pmcheck.repo').that_comes_before('Package[pmcheck]').with_content(<<~REPO)
-        # Managed by Puppet, class pmcheck.
-        [pmcheck]
-        name=pmcheck
-        baseurl=https://packages.example.com/pmcheck
-        enabled=1
-        gpgcheck=1
-        gpgkey=file:///etc/pki/rpm-gpg/RPM-GPG-KEY-pmcheck
-      REPO
+      is_expected.to contain_yumrepo('pmcheck')
+        .with(ensure: 'present', baseurl: 'https://packages.example.com/pmcheck', enabled: '1', gpgcheck: '1',
+              gpgkey: 'file:///etc/pki/rpm-gpg/RPM-GPG-KEY-pmcheck')
+        .that_requires('File[/etc/pki/rpm-gpg/RPM-GPG-KEY-pmcheck]').that_comes_before('Package[pmcheck]')
+    end
+
+    context 'when removed' do
+      let(:params) { super().merge(ensure: 'absent') }
+
+      it { is_expected.to contain_yumrepo('pmcheck').with_ensure('absent') }
+      it { is_expected.to contain_file('/etc/pki/rpm-gpg/RPM-GPG-KEY-pmcheck').with_ensure('absent') }
     end
   end
 

@@ -23,6 +23,12 @@ describe 'pmcheck::scrape_job' do
       .with(job_name: 'pmcheck', targets: ['puppet1.example.com:9200'], labels: {})
   end
 
+  context 'when pmcheck is removed' do
+    let(:pre_condition) { "#{SCRAPE_JOB} class { 'pmcheck': ensure => 'absent' }" }
+
+    it { expect(exported_resources).not_to contain_prometheus__scrape_job('pmcheck on puppet1.example.com') }
+  end
+
   context 'with every parameter' do
     let(:pre_condition) { "#{SCRAPE_JOB} class { 'pmcheck': listen => ':9300' }" }
     let(:params) { { job_name: 'puppet', host: '2001:db8::1', labels: { 'pool' => 'dc1' } } }

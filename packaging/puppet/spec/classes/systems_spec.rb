@@ -22,6 +22,7 @@ describe 'pmcheck' do
     system['operatingsystemrelease'].each do |release|
       context "on #{system['operatingsystem']} #{release}" do
         let(:facts) { facts_from_db(system['operatingsystem'], release) }
+        let(:pre_condition) { YUMREPO }
         let(:params) { { listen: ':9300', package_repository: 'https://packages.example.com/pmcheck', package_repository_key: KEY } }
 
         it { is_expected.to compile.with_all_deps }

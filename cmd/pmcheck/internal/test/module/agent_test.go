@@ -56,6 +56,7 @@ func testModule(t *testing.T, s *lab.Site) {
 		{"install", testInstall},
 		{"held", testHeld},
 		{"settings that pmcheck does not know", testUnknownSetting},
+		{"removed", testRemoved},
 	} {
 		t.Run(step.name, func(t *testing.T) { step.test(t, s.With(t)) })
 	}
@@ -126,4 +127,23 @@ func testUnknownSetting(t *testing.T, s *lab.Site) {
 		t.Errorf("the bad configuration was written:\n%s", got)
 	}
 	s.WaitServing(wait)
+}
+
+// testRemoved removes pmcheck from a master that is held: the hold is the operator's.
+func testRemoved(t *testing.T, s *lab.Site) {
+	s.Host.MustRun("pmcheck", "drain", "--now", "--reason", "the operator's own")
+	server := func() string { return s.Host.MustRun("systemctl", "show", "-P", "MainPID", "puppetserver.service") }
+	before := server()
+	manifest := class(s, "ensure => 'absent',")
+	run(t, s, manifest, changed)
+	if got := server(); got != before {
+		t.Errorf("Puppet Server was restarted (process %s, now %s)", before, got)
+	}
+	left := "find /etc/systemd/system /etc/pmcheck /usr/bin -name '*pmcheck*' -path '*guard*' -o -name puppet.conf " +
+		"-o -name pmcheck.yaml -o -name pmcheck -type f"
+	if out := s.Host.MustRun("sh", "-c", left); out != "" {
+		t.Errorf("it leaves\n%s", out)
+	}
+	s.Host.MustRun("test", "-e", "/var/lib/pmcheck/holds/operator.json")
+	run(t, s, manifest, unchanged)
 }
