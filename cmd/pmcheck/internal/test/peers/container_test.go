@@ -16,13 +16,17 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// manifest is the part of examples/kubernetes/puppetserver.yaml that the test reads.
-type manifest struct {
-	Data map[string]string
+// deployment is the part of the Deployment in examples/kubernetes/puppetserver.yaml that the test reads.
+type deployment struct {
 	Spec struct {
-		Init  []container `yaml:"initContainers"` // what makes the directories, and pmcheck
-		Main  []container `yaml:"containers"`
-		Links *bool       `yaml:"enableServiceLinks"`
+		Template struct {
+			Metadata struct{ Labels map[string]string }
+			Spec     struct {
+				Init  []container `yaml:"initContainers"` // what makes the directories, and pmcheck
+				Main  []container `yaml:"containers"`
+				Links *bool       `yaml:"enableServiceLinks"`
+			}
+		}
 	}
 }
 
@@ -49,8 +53,8 @@ type container struct {
 	}
 }
 
-// TestKubernetesKnowsEveryField: the manifest decodes strictly into Kubernetes's own types.
-func TestKubernetesKnowsEveryField(t *testing.T) {
+// TestKubernetesAcceptsTheManifest: by the types of its API, and by its schemas.
+func TestKubernetesAcceptsTheManifest(t *testing.T) {
 	lab.Real(t)
 	err := lab.RunOutside(exec.Command("go", "-C", lab.File(t, ".tools/manifest"), "test", "-args",
 		example(t, "kubernetes/puppetserver.yaml")))
@@ -59,18 +63,31 @@ func TestKubernetesKnowsEveryField(t *testing.T) {
 	}
 }
 
-// TestSidecarOfAPod runs what the image has, with the arguments, users and volumes of the example, as a
+// TestSidecarOfADeployment runs what the image has, with the arguments, users and volumes of the example, as a
 // kubelet would, beside a simulated master.
-func TestSidecarOfAPod(t *testing.T) {
+func TestSidecarOfADeployment(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
-	var found manifest
-	for document := range strings.SplitSeq(lab.Read(t, example(t, "kubernetes/puppetserver.yaml")), "\n---\n") {
-		lab.Must(t, yaml.Unmarshal([]byte(document), &found))
+	documents := strings.Split(lab.Read(t, example(t, "kubernetes/puppetserver.yaml")), "\n---\n")
+	var settings struct{ Data map[string]string }
+	var service struct {
+		Spec struct{ Selector map[string]string }
 	}
-	spec := found.Spec
+	var found deployment
+	for i, into := range []any{&settings, &service, &found} {
+		lab.Must(t, yaml.Unmarshal([]byte(documents[i]), into))
+	}
+	spec := found.Spec.Template.Spec
 	if spec.Links == nil || *spec.Links {
 		t.Error("the variables of a Service named pmcheck would keep pmcheck from starting")
+	}
+	if len(service.Spec.Selector) == 0 {
+		t.Error("the Service selects nothing")
+	}
+	for label, value := range service.Spec.Selector {
+		if got := found.Spec.Template.Metadata.Labels[label]; got != value {
+			t.Errorf("the Service selects %s=%s, the Pod has %q", label, value, got)
+		}
 	}
 	directories, sidecar := spec.Init[0], spec.Init[1]
 	root, volume := t.TempDir(), t.TempDir()
@@ -88,7 +105,7 @@ func TestSidecarOfAPod(t *testing.T) {
 		}
 	}
 	enter += fmt.Sprintf(`exec chroot --userspec=%s %s /usr/bin/pmcheck "$@"`, user, root)
-	lab.Write(t, root+"/etc/pmcheck/pmcheck.yaml", found.Data["pmcheck.yaml"])
+	lab.Write(t, root+"/etc/pmcheck/pmcheck.yaml", settings.Data["pmcheck.yaml"])
 	lab.Write(t, root+"/etc/hosts", "127.0.0.1 localhost\n") // a kubelet mounts one, too
 
 	n := lab.StartNetwork(t)
