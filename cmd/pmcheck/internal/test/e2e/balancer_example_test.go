@@ -50,7 +50,7 @@ func (e *example) rewrite(text string) string {
 		"192.0.2.", e.network+".",
 		"bind :", "bind "+e.network+".1:",
 		"/run/haproxy/admin.sock", filepath.Join(dir, "admin.sock"),
-		"/var/lib/haproxy/server-state", filepath.Join(dir, "state"),
+		"/run/haproxy-server-state", filepath.Join(dir, "state"),
 	).Replace(text)
 }
 

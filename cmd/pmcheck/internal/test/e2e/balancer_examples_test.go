@@ -59,13 +59,13 @@ func TestPoolExample(t *testing.T) {
 // HAProxy. Without it, HAProxy assumes UP until the next check.
 func (e *example) testReload() {
 	e.t.Helper()
-	e.writeState("1\n") // the version line of a file without servers
+	e.runUnit("ExecStartPre")
 	e.start()
 	e.testHeld(drain.Drain, "NOLB", 3*time.Second)
 	e.sites[0].Hold(drain.Drain)
 	e.waitFor("drain", "NOLB", 3*time.Second, "puppet/puppet1")
 
-	e.writeState(e.haproxy.Admin("show servers state"))
+	e.runUnit("ExecReload")
 	e.haproxy.Reload(e.text)
 	if status := e.haproxy.Stat("puppet", "puppet1").Status; !strings.HasPrefix(status, "NOLB") { // or NOLB 1/3
 		e.t.Errorf("after a reload HAProxy says %q of a master that is held, want NOLB", status)
@@ -76,13 +76,6 @@ func (e *example) testReload() {
 	}
 	e.sites[0].Hold(drain.Ready)
 	e.waitFor("ready", "UP", 8*time.Second, "puppet/puppet1")
-}
-
-func (e *example) writeState(content string) {
-	e.t.Helper()
-	_, rest, _ := strings.Cut(e.text, "server-state-file ")
-	path, _, _ := strings.Cut(rest, "\n")
-	lab.Write(e.t, path, content)
 }
 
 // TestFailOpenExample: while both masters are unhealthy, both are used; one that is held is not.

@@ -89,6 +89,13 @@ func (h *HAProxy) Reload(config string) {
 	h.waitAnswer(func(info string) bool { return workerPid(info) != before })
 }
 
+// Stop ends HAProxy as its unit does.
+func (h *HAProxy) Stop() {
+	h.tb.Helper()
+	h.proc.signal(syscall.SIGTERM)
+	h.proc.waitExit(10 * time.Second)
+}
+
 // Log returns what HAProxy has logged so far, by itself and by "log global".
 func (h *HAProxy) Log() string {
 	h.tb.Helper()

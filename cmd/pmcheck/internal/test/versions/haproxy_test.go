@@ -195,7 +195,7 @@ func TestExamplesInEachRelease(t *testing.T) {
 		t.Run(release.Suite, func(t *testing.T) {
 			root, dir := release.StartChroot(t), t.TempDir()
 			lab.Write(t, filepath.Join(dir, "state"), "1\n")
-			here := strings.NewReplacer("/var/lib/haproxy/server-state", filepath.Join(dir, "state"),
+			here := strings.NewReplacer("/run/haproxy-server-state", filepath.Join(dir, "state"),
 				"/run/haproxy/admin.sock", filepath.Join(dir, "admin.sock"), "192.0.2.53:", "127.0.0.1:")
 			for name, text := range configs {
 				config := filepath.Join(dir, name)
