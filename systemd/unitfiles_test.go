@@ -46,10 +46,24 @@ func TestReloadSignalsTheDaemonBeforeItCanFail(t *testing.T) {
 	t.Error("no signal")
 }
 
+// systemd applies drop-ins in the order of their names. What systemctl edit writes must be able to undo these.
+func TestDropInsComeBeforeThoseOfTheAdministrator(t *testing.T) {
+	names, err := filepath.Glob("*.d/*.conf")
+	must(t, err)
+	for _, name := range names {
+		if filepath.Base(name) > "override.conf" {
+			t.Errorf("%s comes after override.conf", name)
+		}
+	}
+	if len(names) == 0 {
+		t.Error("no drop-ins")
+	}
+}
+
 // The guard is root, and the gate has the daemon's user: neither needs the keys of the CA and of eyaml.
 func TestNoUnitSeesWhatTheDaemonDoesNot(t *testing.T) {
 	const hidden = "InaccessiblePaths"
-	daemon, others := options(t, "pmcheck.service")[hidden], options(t, "pmcheck-.service.d/sandbox.conf")[hidden]
+	daemon, others := options(t, "pmcheck.service")[hidden], options(t, "pmcheck-.service.d/10-sandbox.conf")[hidden]
 	if len(daemon) == 0 || !slices.Equal(daemon, others) {
 		t.Errorf("hidden from the daemon: %q, from the others: %q", daemon, others)
 	}
