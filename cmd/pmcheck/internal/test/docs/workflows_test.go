@@ -47,20 +47,24 @@ func TestDependabotSeesEveryListOfDependencies(t *testing.T) {
 	}
 }
 
-// TestActionsArePinned: the owner of an action can move its tags, not its commits.
+// TestActionsArePinned: the owner of an action can move its tags, not its commits. All workflows use one version.
 func TestActionsArePinned(t *testing.T) {
 	workflows, err := filepath.Glob(lab.File(t, ".github/workflows/*.yml"))
 	lab.Must(t, err)
-	used := 0
+	versions := map[string]string{}
 	for _, path := range workflows {
-		for _, m := range regexp.MustCompile(`(?m)\buses: (.*)$`).FindAllStringSubmatch(lab.Read(t, path), -1) {
-			used++
-			if !regexp.MustCompile(`^[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$`).MatchString(m[1]) {
-				t.Errorf("%s uses %s", path, m[1])
+		for _, m := range regexp.MustCompile(`(?m)\buses: ([^@\n]*)(.*)$`).FindAllStringSubmatch(lab.Read(t, path), -1) {
+			action, version := m[1], m[2]
+			if !regexp.MustCompile(`^@[0-9a-f]{40} # v\d+\.\d+\.\d+$`).MatchString(version) {
+				t.Errorf("%s uses %s%s", path, action, version)
 			}
+			if other, used := versions[action]; used && other != version {
+				t.Errorf("%s uses %s%s, another job uses %s", path, action, version, other)
+			}
+			versions[action] = version
 		}
 	}
-	if used == 0 {
+	if len(versions) == 0 {
 		t.Error("no workflow uses an action")
 	}
 }
