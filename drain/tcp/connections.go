@@ -88,6 +88,58 @@ func Accepts(ctx context.Context, address string) (bool, error) {
 	return false, nil
 }
 
+// Listener is what the kernel knows of the socket on which a server listens. The process behind
+// it may hang, or may have no descriptors left.
+type Listener struct {
+	// ID belongs to this socket alone until the host boots. A server that is started again, or
+	// opens its port again, has another.
+	ID string
+	// Waiting counts the connections that the process has not accepted yet.
+	Waiting int
+}
+
+// ListenerAt returns the socket of the server that listens on this host at address, a host:port,
+// whose host is localhost or an IP address. If that is not one socket, because the server is on
+// another host, or several processes share the port, the error says so.
+func ListenerAt(address string) (Listener, error) {
+	host, port, err := Split(address)
+	if err != nil {
+		return Listener{}, err
+	}
+	if !IsLocal(address) {
+		return Listener{}, fmt.Errorf("%s is not an address of this host", host)
+	}
+	all, err := listeners(port)
+	if err != nil {
+		return Listener{}, err
+	}
+
+	// The kernel prefers a socket with the address itself to one for all addresses. A socket for all
+	// IPv6 addresses may take IPv4 as well, as Java's does.
+	var places [][]netip.Addr
+	places = append(places, addresses(host))
+	if slices.ContainsFunc(addresses(host), netip.Addr.Is4) {
+		places = append(places, []netip.Addr{netip.IPv4Unspecified()})
+	}
+	places = append(places, []netip.Addr{netip.IPv6Unspecified()})
+	for _, place := range places {
+		var found []listener
+		for _, l := range all {
+			if slices.Contains(place, l.Local) {
+				found = append(found, l)
+			}
+		}
+		switch len(found) {
+		case 0:
+			continue
+		case 1:
+			return Listener{ID: found[0].ID, Waiting: found[0].Waiting}, nil
+		}
+		return Listener{}, fmt.Errorf("%d sockets listen at %s, not one", len(found), address)
+	}
+	return Listener{}, fmt.Errorf("no program of this host listens at %s", address)
+}
+
 // OwnAddresses returns the addresses of this host, without their zones; none if the kernel does
 // not tell them.
 func OwnAddresses() (own []netip.Addr) {
@@ -139,8 +191,9 @@ func addresses(host string) []netip.Addr {
 // ofServer removes the connections to other addresses if a program listens on one of these alone. Where one
 // listens on all addresses of a port, Linux lets no other listen there; where none does, the server that stops
 // has closed its port first.
-func ofServer(list []Connection, listeners map[netip.Addr]bool, addresses []netip.Addr) []Connection {
-	if !slices.ContainsFunc(addresses, func(a netip.Addr) bool { return listeners[a] }) {
+func ofServer(list []Connection, listeners []listener, addresses []netip.Addr) []Connection {
+	oneOfThem := func(l listener) bool { return slices.Contains(addresses, l.Local) }
+	if !slices.ContainsFunc(listeners, oneOfThem) {
 		return list
 	}
 	return slices.DeleteFunc(list, func(c Connection) bool { return !slices.Contains(addresses, c.Local) })

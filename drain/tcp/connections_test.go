@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -146,5 +147,80 @@ func TestAnAddressWithoutAPortIsRefused(t *testing.T) {
 		if accepts, err := tcp.Accepts(t.Context(), address); err == nil {
 			t.Errorf("%s: %v, want an error", address, accepts)
 		}
+	}
+}
+
+// A process that is stopped, or has no descriptors left, leaves its connections in the kernel's queue.
+func TestListenerCountsWhatTheServerHasNotAccepted(t *testing.T) {
+	for _, tt := range []struct{ listen, client string }{
+		{"127.0.0.1", "127.0.0.1"},
+		{"127.0.0.1", "localhost"},
+		{"::1", "::1"},
+		{"::", "127.0.0.1"}, // as Java listens
+	} {
+		t.Run(tt.listen+" at "+tt.client, func(t *testing.T) {
+			l, port := listen(t, tt.listen, "0")
+			address := net.JoinHostPort(tt.client, port)
+			want := func(waiting int) string {
+				t.Helper()
+				got, err := tcp.ListenerAt("http://" + address)
+				must(t, err)
+				if got.Waiting != waiting || got.ID == "" {
+					t.Errorf("%+v, want %d waiting and an ID", got, waiting)
+				}
+				return got.ID
+			}
+			id := want(0)
+			for range 2 {
+				c, err := net.Dial("tcp", net.JoinHostPort(strings.Replace(tt.client, "localhost", tt.listen, 1), port))
+				must(t, err)
+				t.Cleanup(func() { c.Close() })
+			}
+			want(2)
+			server, err := l.Accept()
+			must(t, err)
+			defer server.Close()
+			if want(1) != id {
+				t.Error("the ID has changed")
+			}
+
+			l.Close()
+			again, err := net.Listen("tcp", net.JoinHostPort(tt.listen, port))
+			must(t, err)
+			defer again.Close()
+			if want(0) == id {
+				t.Error("a server that opens its port again has the ID of the one before")
+			}
+		})
+	}
+}
+
+func TestListenerIsKnownOnThisHostAlone(t *testing.T) {
+	l, port := listen(t, "127.0.0.1", "0")
+	for _, host := range []string{"192.0.2.1", "puppet.example.test", "::1"} {
+		if got, err := tcp.ListenerAt(net.JoinHostPort(host, port)); err == nil {
+			t.Errorf("%s: %+v", host, got)
+		}
+	}
+	l.Close()
+	if got, err := tcp.ListenerAt(net.JoinHostPort("127.0.0.1", port)); err == nil {
+		t.Errorf("on a closed port: %+v", got)
+	}
+}
+
+// The server listens on an address of its own beside another program for the rest, as a balancer on
+// the same host does.
+func TestListenerIsThatOfTheAddress(t *testing.T) {
+	mine, port := listen(t, "127.0.0.2", "0")
+	other, _ := listen(t, "127.0.0.3", port)
+	for _, l := range []net.Listener{mine, other, other} {
+		c, err := net.Dial("tcp", l.Addr().String())
+		must(t, err)
+		t.Cleanup(func() { c.Close() })
+	}
+	got, err := tcp.ListenerAt(mine.Addr().String())
+	must(t, err)
+	if got.Waiting != 1 {
+		t.Errorf("%+v, want the one that waits for %s", got, mine.Addr())
 	}
 }

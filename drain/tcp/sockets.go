@@ -42,11 +42,30 @@ const (
 	extensionInfo          = 2     // INET_DIAG_INFO, which brings a tcpInfo
 )
 
+// listener is a socket on which a program of this host listens.
+type listener struct {
+	Local   netip.Addr // unspecified: it listens on all addresses
+	ID      string     // of no other socket, now or later, until the host boots
+	Waiting int        // connections that are established, but not accepted by the program
+}
+
+// listeners returns the sockets of this host that listen on a port. It needs no privilege.
+func listeners(port uint16) (list []listener, err error) {
+	messages, err := dump(port, 1<<listening)
+	if err == nil {
+		_, list, err = parse(messages)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list TCP listeners: %w", err)
+	}
+	return list, nil
+}
+
 // sockets returns the connections to a port of this host that are established
-// now, over IPv4 and IPv6, and the addresses on which programs listen there, as the kernel knows
+// now, over IPv4 and IPv6, and the sockets that listen there, as the kernel knows
 // them. It needs no privilege.
-func sockets(port uint16) (list []Connection, listeners map[netip.Addr]bool, err error) {
-	messages, err := dump(port)
+func sockets(port uint16) (list []Connection, listeners []listener, err error) {
+	messages, err := dump(port, 1<<established|1<<listening)
 	if err == nil {
 		list, listeners, err = parse(messages)
 	}
@@ -57,8 +76,7 @@ func sockets(port uint16) (list []Connection, listeners map[netip.Addr]bool, err
 }
 
 // parse returns what the messages of a dump say: one socket each.
-func parse(messages []netlink.Message) (list []Connection, listeners map[netip.Addr]bool, err error) {
-	listeners = map[netip.Addr]bool{}
+func parse(messages []netlink.Message) (list []Connection, listeners []listener, err error) {
 	for _, m := range messages {
 		var s socket
 		n, err := binary.Decode(m.Data, binary.NativeEndian, &s)
@@ -68,7 +86,11 @@ func parse(messages []netlink.Message) (list []Connection, listeners map[netip.A
 		local := addr(s.Family, s.ID.Addr)
 		switch s.State {
 		case listening:
-			listeners[local] = true
+			listeners = append(listeners, listener{
+				Local:   local,
+				ID:      fmt.Sprintf("%d-%d-%d", s.ID.Cookie[0], s.ID.Cookie[1], s.Inode),
+				Waiting: int(s.ReceiveQueue),
+			})
 		case established:
 			list = append(list, Connection{
 				Local:    local,
@@ -81,9 +103,9 @@ func parse(messages []netlink.Message) (list []Connection, listeners map[netip.A
 	return list, listeners, nil
 }
 
-// dump asks for the sockets of a port that listen or are established. The kernel leaves out the
+// dump asks for the sockets of a port in these states, a bit for each. The kernel leaves out the
 // others, most of them in TIME_WAIT: there can be tens of thousands.
-func dump(port uint16) (messages []netlink.Message, err error) {
+func dump(port uint16, states uint32) (messages []netlink.Message, err error) {
 	kernel, err := netlink.Dial(unix.NETLINK_SOCK_DIAG, nil)
 	if err != nil {
 		return nil, err
@@ -92,7 +114,7 @@ func dump(port uint16) (messages []netlink.Message, err error) {
 	r := request{
 		Protocol:   unix.IPPROTO_TCP,
 		Extensions: 1 << (extensionInfo - 1),
-		States:     1<<established | 1<<listening,
+		States:     states,
 	}
 	binary.BigEndian.PutUint16(r.ID.Port[:], port)
 	for _, r.Family = range []uint8{unix.AF_INET, unix.AF_INET6} {
