@@ -158,13 +158,17 @@ func TestBadFilesAreNoFault(t *testing.T) {
 // TestWithoutAnyFileTheMasterIsStillAsked: on Debian, a user outside the group puppet can read none
 // of them. The dates and the name in the master's certificate are verified all the same.
 func TestWithoutAnyFileTheMasterIsStillAsked(t *testing.T) {
-	for template, want := range map[checktest.Template]check.Reason{
-		good:    check.OK,
-		other:   puppetclient.ServerCertName,
-		expired: puppetclient.ServerCertExpired,
+	for _, tt := range []struct {
+		template checktest.Template
+		want     check.Reason
+	}{
+		{good, check.OK},
+		{other, puppetclient.ServerCertName},
+		{expired, puppetclient.ServerCertExpired},
 	} {
+		want := tt.want
 		m := newMaster(t)
-		serve(t, m, must(m.CA.Issue(template)))
+		serve(t, m, must(m.CA.Issue(tt.template)))
 		if err := os.RemoveAll(m.Dir); err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -28,14 +29,16 @@ type CA struct {
 // Leaf is a host's certificate and key.
 type Leaf struct {
 	Certificate *x509.Certificate
-	Key         *ecdsa.PrivateKey
+	Key         crypto.Signer
 }
 
 // Template describes a certificate to issue. A zero NotBefore means an hour ago, a
 // zero NotAfter means a year from now.
 type Template struct {
 	Name                string
-	CNOnly              bool // no subject alternative name, as from old Puppet CAs
+	CNOnly              bool     // no subject alternative name, as from old Puppet CAs
+	AltNames            []string // subject alternative names besides Name
+	RSA                 bool     // an RSA key, as Puppet's, instead of an ECDSA key, which is made in no time
 	NotBefore, NotAfter time.Time
 }
 
@@ -81,7 +84,7 @@ func (ca *CA) sign(template *x509.Certificate, public crypto.PublicKey) (*x509.C
 // Issue signs a certificate for a host. Like Puppet's certificates, it is valid for
 // TLS servers and clients.
 func (ca *CA) Issue(t Template) (*Leaf, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	key, err := t.newKey()
 	if err != nil {
 		return nil, fmt.Errorf("key of %s: %w", t.Name, err)
 	}
@@ -93,13 +96,20 @@ func (ca *CA) Issue(t Template) (*Leaf, error) {
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	if !t.CNOnly {
-		template.DNSNames = []string{t.Name}
+		template.DNSNames = append([]string{t.Name}, t.AltNames...)
 	}
 	c, err := ca.sign(template, key.Public())
 	if err != nil {
 		return nil, err
 	}
 	return &Leaf{Certificate: c, Key: key}, nil
+}
+
+func (t Template) newKey() (crypto.Signer, error) {
+	if t.RSA {
+		return rsa.GenerateKey(rand.Reader, 2048)
+	}
+	return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 }
 
 // Revoke adds a certificate to the CRLs that are made from now on.
@@ -140,9 +150,12 @@ func (ca *CA) CRL(expires time.Time) ([]byte, error) {
 // CertificatePEM returns the certificate in PEM.
 func (l *Leaf) CertificatePEM() []byte { return encode("CERTIFICATE", l.Certificate.Raw) }
 
-// KeyPEM returns the key in PEM, in SEC1 form.
+// KeyPEM returns the key in PEM, in SEC1 form, or in PKCS #1 form if it is an RSA key.
 func (l *Leaf) KeyPEM() ([]byte, error) {
-	der, err := x509.MarshalECPrivateKey(l.Key)
+	if key, is := l.Key.(*rsa.PrivateKey); is {
+		return encode("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(key)), nil
+	}
+	der, err := x509.MarshalECPrivateKey(l.Key.(*ecdsa.PrivateKey))
 	if err != nil {
 		return nil, err
 	}

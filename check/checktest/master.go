@@ -36,6 +36,7 @@ type Master struct {
 	state    State
 	since    time.Time // when the state began
 	answers  map[string]canned
+	editTLS  func(*tls.Config)
 	trust    *x509.CertPool
 	crl      *x509.RevocationList
 	cert     tls.Certificate

@@ -65,8 +65,8 @@ func (m *Master) answer(path string) canned {
 		word = string(m.state)
 	}
 	switch {
-	case m.state == Denied:
-		return canned{http.StatusForbidden, "Forbidden request"}
+	case m.state == Denied && strings.HasPrefix(path, "/status/v1/"):
+		return forbidden(path)
 	case m.state == JRubyStuck && path == poolPath:
 		return canned{http.StatusOK, poolAnswer(stuckPool(time.Since(m.since)))}
 	case isSet:
@@ -79,6 +79,14 @@ func (m *Master) answer(path string) canned {
 		return canned{statusOf(word), word}
 	}
 	return canned{http.StatusNotFound, "not found: " + path}
+}
+
+// forbidden is the answer to a request that auth.conf denies.
+func forbidden(path string) canned {
+	return canned{
+		status: http.StatusForbidden,
+		body:   "Forbidden request: " + path + " (method :get). Please see the server logs for details.",
+	}
 }
 
 func stuckPool(d time.Duration) check.Pool {

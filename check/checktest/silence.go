@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// silenced is a listener that accepts nothing while the master is Silent. Its connections return
+// silenced is a listener that accepts nothing while the master is Silent or NotAccepting. Its connections return
 // no data while the master is Silent or Saturated, and none to one that is being Stopped: a request
 // that waited must end with its connection.
 type silenced struct {
@@ -17,7 +17,7 @@ type silenced struct {
 
 func (g silenced) Accept() (net.Conn, error) {
 	for {
-		g.master.waitWhile(func() bool { return g.master.state == Silent })
+		g.master.waitWhile(func() bool { return g.master.state == Silent || g.master.state == NotAccepting })
 		g.SetDeadline(time.Time{})
 		c, err := g.TCPListener.Accept()
 		switch {

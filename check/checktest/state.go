@@ -19,11 +19,14 @@ const (
 	Running  State = "running"  // healthy
 	Starting State = "starting" // 503 with this word
 	Error    State = "error"    // 503 with this word
-	Denied   State = "denied"   // 403: auth.conf lacks the rule
+	Denied   State = "denied"   // 403: auth.conf lacks the rules of the Status API
 	Silent   State = "silent"   // as after SIGSTOP: never answers, and the kernel alone takes connections
 	Stopped  State = "stopped"  // killed: port closed, connections ended
 	// Saturated is a master whose threads are used up: it accepts connections, and never answers.
 	Saturated State = "saturated"
+	// NotAccepting is a master whose process has no descriptors left: it answers on connections that it has,
+	// and leaves new ones to the kernel.
+	NotAccepting State = "not-accepting"
 	// JRubyStuck is a master whose JRubies are never returned to the pool: its status
 	// is running, and its pool says for how long requests have waited.
 	JRubyStuck State = "stuck"
@@ -38,7 +41,7 @@ func (m *Master) Set(s State) error {
 	switch {
 	case s != Stopped && m.server == nil:
 		return m.start()
-	case s == Silent:
+	case s == Silent || s == NotAccepting:
 		m.listener.SetDeadline(time.Now()) // ends the Accept that is under way
 	case s == Stopped && m.server != nil:
 		server, done := m.server, m.done
@@ -71,7 +74,7 @@ func (m *Master) serve(w http.ResponseWriter, r *http.Request) {
 	case r.TLS.ServerName != "" && r.Host != r.TLS.ServerName:
 		a = canned{http.StatusBadRequest, "Host does not match SNI"}
 	case r.Method != http.MethodGet:
-		a = canned{http.StatusForbidden, "Forbidden request"}
+		a = forbidden(r.URL.Path)
 	}
 	if strings.HasPrefix(a.body, "{") {
 		w.Header().Set("Content-Type", "application/json;charset=utf-8")
@@ -86,7 +89,7 @@ func (m *Master) tlsConfig(*tls.ClientHelloInfo) (*tls.Config, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	crl := m.crl
-	return &tls.Config{
+	config := &tls.Config{
 		Certificates:           []tls.Certificate{m.cert},
 		ClientAuth:             tls.VerifyClientCertIfGiven,
 		ClientCAs:              m.trust,
@@ -97,5 +100,17 @@ func (m *Master) tlsConfig(*tls.ClientHelloInfo) (*tls.Config, error) {
 			}
 			return nil
 		},
-	}, nil
+	}
+	if m.editTLS != nil {
+		m.editTLS(config)
+	}
+	return config, nil
+}
+
+// SetTLS makes the master edit the TLS configuration of each new connection, as webserver.conf does; nil
+// makes it use its own.
+func (m *Master) SetTLS(edit func(*tls.Config)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.editTLS = edit
 }

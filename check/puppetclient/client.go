@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -44,8 +45,12 @@ const (
 type Client struct {
 	// Address is the host:port to connect to. With http:// before it, requests are plain HTTP: for a
 	// server on this host whose TLS ends elsewhere.
-	Address     string
-	ServerName  string // the server's certname: TLS server name and Host header
+	Address    string
+	ServerName string // the server's certname: TLS server name and Host header
+	// Names are other names of the server that agents use. If its certificate has one of them, and not
+	// ServerName, agents are served: the Client calls it by that name, and says what it Lacks. The certificate must be
+	// verified with the CA then.
+	Names       []string
 	Credentials *Credentials
 	Timeout     time.Duration // for a whole request
 	Handshake   time.Duration // how long a connection is kept at most; 0 means DefaultHandshake
@@ -58,6 +63,7 @@ type Client struct {
 	material  atomic.Pointer[material] // what the next handshake uses
 	conn      atomic.Pointer[conn]     // the newest connection
 	open      sync.Map                 // of *conn: those that have not been closed
+	called    atomic.Pointer[string]   // the one of Names that the next request uses; nil for ServerName
 }
 
 // Answer is the answer to one request, with a description of the connection.
@@ -73,6 +79,11 @@ type Answer struct {
 	CRLs      []*x509.RevocationList // in use, in the order of the file
 	Warning   error                  // why not all files are in use as they are on disk; nil if they are
 	Anonymous error                  // why no certificate was offered; nil if one was
+	// Proved is set if both ends of the connection have proved who they are: the server by ServerName, the CA and
+	// the CRLs, as Files ask for, and this host because the server asked for its certificate and got it.
+	Proved bool
+	// Lacks is ServerName if the server's certificate has only one of Names; else empty.
+	Lacks string
 }
 
 // Local returns the client's ends of the connections that are open now, so that a
@@ -116,6 +127,7 @@ func (c *Client) renew(ctx context.Context, now time.Time) (*material, error) {
 	if due || m != c.material.Load() {
 		c.transport.CloseIdleConnections()
 		c.conn.Store(nil)
+		c.called.Store(nil) // the server may have another certificate by now
 	}
 	c.material.Store(m)
 	return m, err
@@ -133,7 +145,7 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 	made := &conn{Conn: raw, client: c, born: time.Now()}
 	if !plain {
-		if err := made.shakeHands(ctx, c.material.Load(), c.ServerName); err != nil {
+		if err := made.shakeHands(ctx, c.material.Load(), c.name()); err != nil {
 			raw.Close()
 			return nil, err
 		}
@@ -141,6 +153,14 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	c.open.Store(made, nil)
 	c.conn.Store(made)
 	return made, nil
+}
+
+// name returns the name by which the server is called now.
+func (c *Client) name() string {
+	if other := c.called.Load(); other != nil {
+		return *other
+	}
+	return c.ServerName
 }
 
 // Do sends a GET request for a path, which may have a query. It returns within its timeout, or
@@ -151,21 +171,21 @@ func (c *Client) Do(ctx context.Context, path string) (Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	m, err := c.renew(ctx, time.Now())
-	a := Answer{URL: "https://" + c.Address + path, Own: m.own.Leaf, CAs: m.bundle, CRLs: m.crls, Warning: err}
-	if strings.HasPrefix(c.Address, plainHTTP) {
-		a.URL, a.Warning = c.Address+path, nil
+	a := c.known(m, err)
+	a.URL, a.Anonymous = "https://"+c.Address+path, nil // the connection knows whether a certificate is offered
+	if c.plain() {
+		a.URL = c.Address + path
 	}
-	var used *conn
-	err = c.roundTrip(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
-		used, a.Handshake = got.Conn.(*conn), !got.Reused
-	}}), &a)
+
+	used, err := c.send(ctx, &a)
+	if other, is := errors.AsType[*otherNameError](err); is {
+		// Jetty refuses a Host that differs from the TLS server name, or is not in the certificate.
+		c.called.Store(&other.name)
+		used, err = c.send(ctx, &a)
+	}
+
 	if used != nil {
-		a.Anonymous = used.trouble
-		if secured, is := used.Conn.(*tls.Conn); is && (err == nil || a.Handshake) {
-			state := secured.ConnectionState()
-			a.TLS = tls.VersionName(state.Version) + ", " + tls.CipherSuiteName(state.CipherSuite)
-			a.Server = state.PeerCertificates[0]
-		}
+		used.describe(&a, err)
 	}
 	if err != nil {
 		c.conn.CompareAndSwap(used, nil) // another request may have made a new one
@@ -174,12 +194,37 @@ func (c *Client) Do(ctx context.Context, path string) (Answer, error) {
 	return a, nil
 }
 
+// Known returns what is known without a connection: the files in use, and what is wrong with them.
+func (c *Client) Known(ctx context.Context) Answer {
+	return c.known(c.Credentials.material(ctx))
+}
+
+// known returns what Credentials.material tells.
+func (c *Client) known(m *material, trouble error) Answer {
+	a := Answer{Own: m.own.Leaf, CAs: m.bundle, CRLs: m.crls}
+	if !c.plain() {
+		a.Warning, a.Anonymous = trouble, m.trouble(time.Now())
+	}
+	return a
+}
+
+func (c *Client) plain() bool { return strings.HasPrefix(c.Address, plainHTTP) }
+
+// send sends the request of an answer, and returns the connection that was used; nil if there was none.
+func (c *Client) send(ctx context.Context, a *Answer) (used *conn, err error) {
+	trace := &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
+		used, a.Handshake = got.Conn.(*conn), !got.Reused
+	}}
+	err = c.roundTrip(httptrace.WithClientTrace(ctx, trace), a)
+	return used, err
+}
+
 func (c *Client) roundTrip(ctx context.Context, a *Answer) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL, nil)
 	if err != nil {
 		return err
 	}
-	req.Host = c.ServerName // Jetty refuses a Host that differs from the TLS server name
+	req.Host = c.name() // Jetty refuses a Host that differs from the TLS server name
 	// Puppet 3 to 6 insist on a format, and Puppet 3 on its own dialect of JSON.
 	req.Header.Set("Accept", "application/json, pson")
 	req.Header.Set("User-Agent", "pmcheck")
@@ -211,21 +256,51 @@ type conn struct {
 	born    time.Time
 	expires time.Time             // when the first of its certificates and CRLs does, after born; zero if none does
 	trouble error                 // why no certificate is offered
+	proved  bool                  // see Answer.Proved
+	lacks   string                // see Answer.Lacks
 	closed  atomic.Bool           // by Close, not by the peer
 	err     atomic.Pointer[error] // why reading ended
 }
 
-func (c *conn) shakeHands(ctx context.Context, m *material, serverName string) error {
+func (c *conn) shakeHands(ctx context.Context, m *material, name string) error {
 	own := &m.own
 	if c.trouble = m.trouble(c.born); c.trouble != nil {
 		own = &tls.Certificate{}
 	}
-	secured := tls.Client(c.Conn, m.clientConfig(serverName, own))
+
+	asked := false
+	config := m.clientConfig(name, c.client.Names, own)
+	offer := config.GetClientCertificate
+	config.GetClientCertificate = func(r *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		asked = true
+		return offer(r)
+	}
+	secured := tls.Client(c.Conn, config)
 	if err := secured.HandshakeContext(ctx); err != nil {
 		return err
 	}
+
 	c.Conn, c.expires = secured, m.nextExpiry(secured.ConnectionState().PeerCertificates, c.born)
+	if name != c.client.ServerName {
+		c.lacks = c.client.ServerName
+	}
+	ownSent := asked && c.trouble == nil && m.own.Leaf != nil
+	serverVerified := m.roots != nil && m.why == nil && c.lacks == ""
+	c.proved = ownSent && serverVerified
 	return nil
+}
+
+// describe adds the connection to an answer. err is why there is no answer.
+func (c *conn) describe(a *Answer, err error) {
+	a.Anonymous = c.trouble
+	secured, is := c.Conn.(*tls.Conn)
+	if !is || err != nil && !a.Handshake {
+		return
+	}
+	state := secured.ConnectionState()
+	a.TLS = tls.VersionName(state.Version) + ", " + tls.CipherSuiteName(state.CipherSuite)
+	a.Server = state.PeerCertificates[0]
+	a.Proved, a.Lacks = c.proved, c.lacks
 }
 
 // Read records the first error, and calls Client.Lost if the peer ended the connection.
@@ -263,4 +338,16 @@ func (c *conn) refusal() error {
 func remoteAlert(err error) bool {
 	op, is := errors.AsType[*net.OpError](err)
 	return is && op.Op == "remote error"
+}
+
+// certificateAlerts are the alerts with which a server refuses the certificate of a client, or the lack of one: 42 to
+// 49 but for 47, and 116, of RFC 8446, section 6.2.
+var certificateAlerts = []tls.AlertError{42, 43, 44, 45, 46, 48, 49, 116}
+
+// refusesCertificate reports whether a TLS alert that was sent by the peer speaks of our certificate.
+func refusesCertificate(alert error) bool {
+	op, is := errors.AsType[*net.OpError](alert)
+	return is && slices.ContainsFunc(certificateAlerts, func(a tls.AlertError) bool {
+		return op.Err.Error() == a.Error() // the type of op.Err is not exported
+	})
 }

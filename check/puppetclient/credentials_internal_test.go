@@ -170,7 +170,7 @@ func FuzzMaterial(f *testing.F) {
 		if len(m.bundle) > maxBlocks || len(m.crls) > maxBlocks {
 			t.Errorf("%d CA certificates and %d CRLs are kept", len(m.bundle), len(m.crls))
 		}
-		refused := m.verifyServer([]*x509.Certificate{server}, "puppet1", now)
+		refused := m.verifyServer([]*x509.Certificate{server}, "puppet1", nil, now)
 		trusts := false
 		for _, c := range m.bundle {
 			trusts = trusts || bytes.Equal(c.RawSubjectPublicKeyInfo, trusted.RawSubjectPublicKeyInfo)

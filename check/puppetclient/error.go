@@ -89,6 +89,9 @@ func classify(err error, m *material, c *conn, address string, now time.Time) er
 	if !remoteAlert(alert) {
 		return networkError(err, address)
 	}
+	if !refusesCertificate(alert) {
+		return failed(TLSFailed, "TLS with %s: %w", address, alert)
+	}
 	if err := m.ownError(now); err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func TestAnImportedCAIsFoundWhateverTypeItsNameHas(t *testing.T) {
 		t.Fatal(err)
 	}
 	leaf := sign(asn1.TagUTF8String, "puppet1", leafKey, ca, caKey)
-	if err := m.verifyServer([]*x509.Certificate{leaf}, "puppet1", now); err != nil {
+	if err := m.verifyServer([]*x509.Certificate{leaf}, "puppet1", nil, now); err != nil {
 		t.Errorf("a master whose agents are served: %v", err)
 	}
 	if first := m.nextExpiry([]*x509.Certificate{leaf}, now); first.Sub(now) > time.Hour/2 {
@@ -82,7 +82,7 @@ func TestAnImportedCAIsFoundWhateverTypeItsNameHas(t *testing.T) {
 	}
 	ca.PublicKey = rootKey.Public()
 	forged := sign(asn1.TagUTF8String, "puppet1", leafKey, ca, rootKey)
-	if err := m.verifyServer([]*x509.Certificate{forged}, "puppet1", now); err == nil {
+	if err := m.verifyServer([]*x509.Certificate{forged}, "puppet1", nil, now); err == nil {
 		t.Error("a certificate with a signature of another key was accepted")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -13,14 +14,16 @@ import (
 // clientConfig builds the TLS configuration. It verifies by itself: crypto/tls refuses
 // the certificates of old Puppet CAs, which have the host's name in the common name
 // only, knows no CRLs, and does not report which of the checks failed.
-// It offers own, which may be an empty certificate.
-func (m *material) clientConfig(serverName string, own *tls.Certificate) *tls.Config {
+// It offers own, which may be an empty certificate. If the server's certificate lacks serverName and has one of the
+// other names, the error is an *otherNameError.
+func (m *material) clientConfig(serverName string, others []string, own *tls.Certificate) *tls.Config {
 	return &tls.Config{
 		ServerName:         serverName,
 		MinVersion:         tls.VersionTLS12,
+		CipherSuites:       cipherSuites(),
 		InsecureSkipVerify: true, // replaced by VerifyConnection
 		VerifyConnection: func(s tls.ConnectionState) error {
-			return m.verifyServer(s.PeerCertificates, serverName, time.Now())
+			return m.verifyServer(s.PeerCertificates, serverName, others, time.Now())
 		},
 		// crypto/tls offers a certificate only if the server names its direct issuer.
 		// A master names its root, so with an intermediate CA the probe would
@@ -31,9 +34,31 @@ func (m *material) clientConfig(serverName string, own *tls.Certificate) *tls.Co
 	}
 }
 
+// cipherSuites returns the suites that are offered for TLS 1.2: all that Go has but those with RC4 or 3DES. Agents,
+// whose TLS is OpenSSL's, offer RSA key exchange too, and the Foreman's Puppet module let Puppet Server accept nothing
+// else from 2018 to 2020. Go has no DHE.
+func cipherSuites() (list []uint16) {
+	for _, s := range slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) {
+		if !strings.Contains(s.Name, "RC4") && !strings.Contains(s.Name, "3DES") {
+			list = append(list, s.ID)
+		}
+	}
+	return list
+}
+
+// otherNameError is the error for a certificate that is not for the server's certname, but for another name that agents
+// use.
+type otherNameError struct {
+	name string
+	error
+}
+
+// Unwrap returns what is wrong with the certificate.
+func (e *otherNameError) Unwrap() error { return e.error }
+
 // verifyServer verifies a server as an agent does: chain, name, and revocation as
-// deep as configured. Without a CA bundle it verifies dates and name. The error is an *Error.
-func (m *material) verifyServer(peers []*x509.Certificate, name string, now time.Time) error {
+// deep as configured. Without a CA bundle it verifies dates and name. The error is or wraps an *Error.
+func (m *material) verifyServer(peers []*x509.Certificate, name string, others []string, now time.Time) error {
 	leaf := peers[0]
 	if m.roots == nil {
 		if now.Before(leaf.NotBefore) || now.After(leaf.NotAfter) {
@@ -46,6 +71,11 @@ func (m *material) verifyServer(peers []*x509.Certificate, name string, now time
 		return serverError(leaf, err, now)
 	}
 	if err := named(leaf, name); err != nil {
+		for _, other := range others {
+			if named(leaf, other) == nil {
+				return &otherNameError{name: other, error: err}
+			}
+		}
 		return err
 	}
 	return m.checkRevocation(chains[0], ServerCertRevoked, now)
