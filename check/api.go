@@ -1,6 +1,7 @@
 package check
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -15,18 +16,28 @@ import (
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
+// statusAPI is where Puppet Server has its Status API, since 2.6.
+const statusAPI = "/status/v1/"
+
 // questions returns all ways to ask a master, the newest generation first: in the order in which they are
 // tried if it is not known. The first two also report the pool of JRubies.
 func questions() []string {
 	return []string{
-		"/status/v1/services/jruby-metrics?level=debug",    // Puppet Server 5 and later, OpenVox
-		"/status/v1/services/pe-jruby-metrics?level=debug", // the same on PE
-		"/status/v1/simple/server",                         // Puppet Server 6.14 and later, OpenVox
-		"/status/v1/simple/master",                         // Puppet Server 2.6 to 6.13
-		"/status/v1/simple",                                // where no other path is allowed
-		"/puppet/v3/status/pmcheck?environment=production", // Puppet 4 to 6
-		"/production/status/no_key",                        // Puppet 3 and earlier
+		statusAPI + "services/jruby-metrics?level=debug",    // Puppet Server 5 and later, OpenVox
+		statusAPI + "services/pe-jruby-metrics?level=debug", // the same on PE
+		statusAPI + "simple/server",                         // Puppet Server 6.14 and later, OpenVox
+		statusAPI + "simple/master",                         // Puppet Server 2.6 to 6.13
+		statusAPI + "simple",                                // where no other path is allowed
+		"/puppet/v3/status/pmcheck?environment=production",  // Puppet 4 to 6
+		"/production/status/no_key",                         // Puppet 3 and earlier
 	}
+}
+
+// An answer is what the master said to one question.
+type answer struct {
+	puppetclient.Answer
+	path  string
+	named bool // it is about a service, not about the master
 }
 
 // word returns the state in an answer: that of a service, of a master that is alive, or plain text.
@@ -35,21 +46,16 @@ func word(body []byte) string {
 		State string `json:"state"`
 		Alive bool   `json:"is_alive"`
 	}
-	switch err := json.Unmarshal(body, &said); {
-	case err != nil:
+	if err := json.Unmarshal(body, &said); err != nil {
 		return strings.TrimSpace(string(body[:min(len(body), 64)]))
-	case said.Alive:
+	}
+	if said.Alive {
 		return "running"
 	}
 	return said.State
 }
 
-type answer struct {
-	puppetclient.Answer
-	path  string
-	named bool // it is about a service, not about the master
-}
-
+// pool reports whether the answer is that of the service that knows the pool of JRubies.
 func (a answer) pool() bool { return strings.Contains(a.path, "jruby-metrics") && !a.named }
 
 // absent reports whether the answer may mean only that this server speaks another
@@ -62,65 +68,119 @@ func (a answer) absent() bool {
 // not running says nothing about the master.
 func (a answer) elsewhere() bool { return a.absent() || a.pool() && a.fault() != nil }
 
+// denied reports whether the master itself has denied the question by its auth.conf, to the certificate of this
+// host: both ends of the connection have proved who they are. Another program, or a master that was asked
+// without a certificate, has another reason for a 403.
+func (a answer) denied() bool {
+	return a.Proved && a.Status == http.StatusForbidden && bytes.HasPrefix(a.Body, []byte("Forbidden request:"))
+}
+
+// deniesStatus reports whether the answers to all questions say that the auth.conf of the master denies the whole
+// Status API, and that no older generation is there instead.
+func deniesStatus(all []answer) bool {
+	for _, a := range all {
+		olderAndMissing := !strings.HasPrefix(a.path, statusAPI) && a.Status == http.StatusNotFound
+		if !a.denied() && !olderAndMissing {
+			return false
+		}
+	}
+	return len(all) == len(questions())
+}
+
 // fault returns nil if the master reports that it is running, which is always with status 200.
 func (a answer) fault() *Fault {
-	fail := func(r Reason, what string) *Fault { return &Fault{Reason: r, Err: errors.New(a.URL + ": " + what)} }
-	word := word(a.Body)
-	switch state := Reason("state-" + word); {
-	case a.Status == http.StatusForbidden:
-		return fail(AuthDenied, "403 Forbidden: the master's auth.conf lacks the rule for the status API")
-	case a.Status == http.StatusNotFound && a.named:
-		return fail(ServiceNotFound, "404 Not Found: the server has no service of that name")
-	case a.Status == http.StatusNotFound:
-		return fail(NoStatusAPI, "404 Not Found for every generation of the status API")
-	case a.Status == http.StatusOK && word == "running":
-		return nil
-	case a.Status == http.StatusOK:
+	fail := func(r Reason, what string) *Fault {
+		return &Fault{Reason: r, Err: errors.New(a.URL + ": " + what)}
+	}
+	said := word(a.Body)
+
+	switch a.Status {
+	case http.StatusOK:
+		if said == "running" {
+			return nil
+		}
 		return fail(puppetclient.BadAnswer, "200, but the state is not running")
-	case a.Status == http.StatusServiceUnavailable &&
-		slices.Contains([]Reason{StateError, StateStarting, StateStopping, StateUnknown}, state):
-		return fail(state, "the server reports the state "+word)
+
+	case http.StatusForbidden:
+		return fail(AuthDenied, "403 Forbidden: the master's auth.conf lacks the rule for the status API")
+
+	case http.StatusNotFound:
+		if a.named {
+			return fail(ServiceNotFound, "404 Not Found: the server has no service of that name")
+		}
+		return fail(NoStatusAPI, "404 Not Found for every generation of the status API")
+
+	case http.StatusServiceUnavailable:
+		state := Reason("state-" + said)
+		if slices.Contains([]Reason{StateError, StateStarting, StateStopping, StateUnknown}, state) {
+			return fail(state, "the server reports the state "+said)
+		}
 	}
 	return fail(HTTPError, fmt.Sprintf("HTTP status %d %s", a.Status, http.StatusText(a.Status)))
 }
 
+// request asks the master once, in as many questions as that takes, and returns what the answer says.
 func (p *Prober) request(ctx context.Context) Result {
 	a, err := p.ask(ctx)
 	r := Result{Answer: a.Answer, Fault: faultOf(err)}
 	if err == nil {
 		r.Fault = a.fault()
 	}
-	if !a.pool() || r.Fault != nil {
+	if p.denies && a.denied() {
+		r.Denied, r.Fault = r.Fault, nil
+	}
+
+	if a.pool() && r.Fault == nil {
+		r.Pool, r.PoolErr = p.pool(ctx, a)
+	} else {
 		r.PoolErr = p.noPool
-	} else if r.Pool, r.PoolErr = parsePool(a.Body); r.PoolErr == nil && r.Pool.Ready() == 0 {
-		// An instance that is being handed over is not counted for a moment.
-		if a, err = p.put(ctx, a.path); err == nil && a.fault() == nil {
-			r.Pool, r.PoolErr = parsePool(a.Body)
-		}
 	}
 	r.Body = nil
 	return r
 }
 
+// pool returns the pool in an answer. If that shows no instance, pool asks again: one that
+// is being handed over is not counted for a moment.
+func (p *Prober) pool(ctx context.Context, a answer) (*Pool, error) {
+	pool, err := parsePool(a.Body)
+	if err != nil || pool.Ready() > 0 {
+		return pool, err
+	}
+	again, err := p.put(ctx, a.path)
+	if err != nil || again.fault() != nil {
+		return pool, nil
+	}
+	return parsePool(again.Body)
+}
+
 // ask asks the question that was answered last. If the server seems to speak another
-// generation, ask tries all of them; after a denial no more often than connections are
+// generation, ask searches for it; after a denial no more often than connections are
 // renewed, since the server logs each denial as an error. A generation other than the newest
 // is used until then, too: what keeps the server from answering the newest may end.
 func (p *Prober) ask(ctx context.Context) (answer, error) {
 	if p.Service != "" {
-		return p.put(ctx, "/status/v1/simple/"+url.PathEscape(p.Service))
+		return p.put(ctx, statusAPI+"simple/"+url.PathEscape(p.Service))
 	}
+
 	recent := time.Since(p.searched) < cmp.Or(p.Handshake, puppetclient.DefaultHandshake)
 	last := questions()[0]
 	if recent {
 		last = p.found
 	}
+
 	first, err := p.put(ctx, last)
-	if err != nil || !first.elsewhere() || recent && first.Status == http.StatusForbidden {
+	deniedBefore := recent && first.Status == http.StatusForbidden
+	if err != nil || !first.elsewhere() || deniedBefore {
 		return first, err
 	}
-	p.noPool = first.fault()
-	said := first
+	return p.search(ctx, first)
+}
+
+// search asks all questions but the one that first is the answer to, until one is answered. If none is, it
+// returns a denial, which says more than a missing path.
+func (p *Prober) search(ctx context.Context, first answer) (answer, error) {
+	p.noPool, p.denies = first.fault(), false
+	all, denial := []answer{first}, first
 	for _, path := range questions() {
 		if path == first.path {
 			continue
@@ -136,16 +196,20 @@ func (p *Prober) ask(ctx context.Context) (answer, error) {
 			return a, nil
 		}
 		if a.Status == http.StatusForbidden {
-			said = a // a denial says more than a missing path
+			denial = a
 		}
+		all = append(all, a)
 	}
-	if said.Status == http.StatusForbidden {
-		p.found, p.searched = said.path, time.Now()
+
+	if denial.Status == http.StatusForbidden {
+		p.found, p.searched = denial.path, time.Now()
+		p.denies = deniesStatus(all)
 	}
-	return said, nil
+	return denial, nil
 }
 
+// put puts one question.
 func (p *Prober) put(ctx context.Context, path string) (answer, error) {
 	a, err := p.Do(ctx, path)
-	return answer{a, path, p.Service != ""}, err
+	return answer{Answer: a, path: path, named: p.Service != ""}, err
 }

@@ -43,7 +43,8 @@ func expiry() Check {
 			{Expired, "renew it; if nothing uses it any more, remove it from the bundle"},
 			{CertificateOnDisk, "pmcheck with-hold -- systemctl restart puppetserver"},
 			{FilesNotUsed, "repair the file that is named, or let pmcheck's user read it; the last good ones are used"},
-			{NameMissing, "renew the certificate with the name in dns_alt_names, or remove it from puppet.conf"},
+			{NameMissing, "renew the certificate with the name in dns_alt_names, or remove it from puppet.conf; if it is the " +
+				"host's own, set ssl-cert in webserver.conf to its certificate"},
 		},
 	}
 }
@@ -87,20 +88,35 @@ func (s ExpirySettings) judge(r Result, now time.Time) Finding {
 	case len(r.lacking(s.Names)) > 0:
 		f.State, f.Reason = StateWarn, NameMissing
 		f.Detail = fmt.Sprintf("the master's certificate has only %s, not %s, which puppet.conf names",
-			text.Printable(strings.Join(r.Server.DNSNames, ", "), maxNames), strings.Join(r.lacking(s.Names), ", "))
+			text.Printable(strings.Join(r.names(), ", "), maxNames), strings.Join(r.lacking(s.Names), ", "))
 	case len(late) > 0:
 		f.State, f.Reason, f.Detail = StateWarn, ExpiresSoon, first.String()+" expires at "+end
 	}
 	return f
 }
 
-func (r Result) lacking(names []string) []string {
-	if r.Server == nil || len(r.Server.DNSNames) == 0 {
-		return nil // agents then compare the common name with the certname
+// lacking returns the names that the master's certificate does not have: of these, and the host's own.
+func (r Result) lacking(names []string) (list []string) {
+	if r.Lacks != "" {
+		list = append(list, r.Lacks)
 	}
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		return slices.Contains(r.Server.DNSNames, name) || r.Server.VerifyHostname(name) == nil
-	})
+	if r.Server == nil || len(r.Server.DNSNames) == 0 {
+		return list // agents then compare the common name
+	}
+	for _, name := range names {
+		if !slices.Contains(r.Server.DNSNames, name) && r.Server.VerifyHostname(name) != nil && name != r.Lacks {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// names returns the names in the master's certificate by which agents verify it.
+func (r Result) names() []string {
+	if len(r.Server.DNSNames) > 0 {
+		return r.Server.DNSNames
+	}
+	return []string{r.Server.Subject.CommonName}
 }
 
 // renewed reports whether the host's certificate on disk is another than the one that the master

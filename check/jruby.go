@@ -66,15 +66,23 @@ type poolCheck struct {
 // server: a reload (SIGHUP) also closes the port and starts all instances again.
 func (c *poolCheck) observe(r Result, now time.Time) Finding {
 	f, unreadable := Finding{Check: CheckJRuby, Checked: r.Asked}, faultOf(r.PoolErr)
+	fails := r.Fault != nil && r.Pool == nil // a master that accepts no new connection still tells its pool
+	rubyMaster := unreadable != nil && unreadable.Reason == NoStatusAPI
 	switch {
-	case r.Fault != nil && r.Fault.Reason == puppetclient.Timeout:
+	case fails && r.Fault.Reason == puppetclient.Timeout:
 		return c.found
-	case c.found.Check == "" && (r.Fault != nil || unreadable != nil && unreadable.Reason == NoStatusAPI):
-		return Finding{} // it has not answered yet, or is a Ruby master
-	case r.Fault != nil:
+	case c.found.Check == "" && (fails || rubyMaster):
+		return Finding{} // it has not answered yet, or has no pool
+	case fails:
 		stale := c.found.unknown("as it was before the master stopped answering") // the old values are still shown
 		*c = poolCheck{JRubySettings: c.JRubySettings, found: stale}
 		return c.found
+	case r.Denied != nil:
+		f.State, f.Reason = StateWarn, AuthDenied
+		f.Detail = r.Denied.Error() + ". Agents are served, but it is not seen whether JRubies still start or are stuck, " +
+			"and which requests hold them"
+		c.found = f
+		return f
 	case r.Pool == nil:
 		c.found = f.unknown(fmt.Sprint(r.PoolErr))
 		return c.found

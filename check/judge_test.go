@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -19,6 +20,8 @@ func TestJudgeConcludesFromSuccessiveResults(t *testing.T) {
 	refused := func(s int) check.Result { return at(s, puppetclient.Refused) }
 	silent := func(s int) check.Result { return at(s, puppetclient.Timeout) }
 	saturated := func(s int) check.Result { r := silent(s); r.Saturated = true; return r }
+	listener := func(r check.Result, id string) check.Result { r.Listener = id; return r }
+	denied := func(r check.Result) check.Result { r.Denied = &check.Fault{Reason: check.AuthDenied}; return r }
 	const silence = puppetclient.Timeout
 	for _, tt := range []struct {
 		name    string
@@ -43,6 +46,13 @@ func TestJudgeConcludesFromSuccessiveResults(t *testing.T) {
 		{"always saturated", results{saturated(0)}, check.Unhealthy, silence},
 		{"stopped while saturated", results{good(0), saturated(1), silent(2)}, check.Unhealthy, silence},
 		{"continued", results{good(0), silent(1), saturated(2)}, check.Unhealthy, silence},
+		{"another process while saturated", results{good(0), listener(saturated(1), "2")}, check.Unhealthy, silence},
+		{"accepts no new connection", results{good(0), at(1, check.NotAccepting)}, check.Unhealthy, check.NotAccepting},
+		{"saturated since it accepts none", results{good(0), at(1, check.NotAccepting), saturated(2)}, check.Unhealthy,
+			silence},
+		{"denied by the master itself", results{denied(good(0))}, check.Healthy, check.OK},
+		{"saturated since", results{denied(good(0)), saturated(1)}, check.Busy, check.JRubyBusy},
+		{"stopped since", results{denied(good(0)), silent(1)}, check.Unhealthy, silence},
 		{"killed while saturated", results{good(0), saturated(1), refused(2)}, check.Unhealthy, puppetclient.Refused},
 	} {
 		j := check.Judge{StuckAfter: 2 * time.Minute}
@@ -51,6 +61,92 @@ func TestJudgeConcludesFromSuccessiveResults(t *testing.T) {
 		}
 		if got := j.Verdict().At(start); got.Health != tt.want || got.Reason != tt.reason {
 			t.Errorf("%s: %s: %s; want %s: %s", tt.name, got.Health, got.Reason, tt.want, tt.reason)
+		}
+	}
+}
+
+// TestANewJudgeGoesOnFromTheMemoryOfAnother, of the same process, and of nothing else: a restart of the daemon must
+// neither take a saturated master out nor bring one back.
+func TestANewJudgeGoesOnFromTheMemoryOfAnother(t *testing.T) {
+	now := time.Now()
+	ago := func(d time.Duration) check.Memory { return check.Memory{Answered: now.Add(-d), Listener: "1"} }
+	saturated := func(r check.Result) check.Result {
+		r.Saturated, r.Fault = true, &check.Fault{Reason: puppetclient.Timeout}
+		return r
+	}
+	listens := func(id string, reason check.Reason) check.Result {
+		r := result(now, reason)
+		r.Listener = id
+		return r
+	}
+	silent := listens("1", puppetclient.Timeout)
+	for _, tt := range []struct {
+		name   string
+		memory check.Memory
+		first  check.Result
+		want   check.Health
+	}{
+		{"answered a second ago", ago(time.Second), saturated(silent), check.Busy},
+		{"answered almost two minutes ago", ago(2*time.Minute - 1), saturated(silent), check.Busy},
+		{"answered two minutes ago: deadlocked", ago(2 * time.Minute), saturated(silent), check.Unhealthy},
+		{"answered before a clock was set by a year", ago(365 * 24 * time.Hour), saturated(silent), check.Unhealthy},
+		{"will answer in a second", ago(-time.Second), saturated(silent), check.Unhealthy},
+		{"will answer in a year", ago(-365 * 24 * time.Hour), saturated(silent), check.Unhealthy},
+		{"never answered", check.Memory{Listener: "1"}, saturated(silent), check.Unhealthy},
+		{"nothing remembered", check.Memory{}, saturated(silent), check.Unhealthy},
+		{"nothing known of the process, then and now", check.Memory{Answered: now}, saturated(listens("", check.OK)),
+			check.Unhealthy},
+		{"nothing known of the process now", ago(time.Second), saturated(listens("", check.OK)), check.Unhealthy},
+		{"another process, as after a boot: it accepts before it answers", ago(time.Second),
+			saturated(listens("2", check.OK)), check.Unhealthy},
+		{"stopped", ago(time.Second), silent, check.Unhealthy},
+		{"refused", ago(time.Second), listens("", puppetclient.Refused), check.Unhealthy},
+		{"refuses its agents", ago(time.Second), listens("1", puppetclient.CRLExpired), check.Unhealthy},
+		{"fails", ago(time.Second), listens("1", check.StateError), check.Unhealthy},
+		{"denied to any client", ago(time.Second), listens("1", check.AuthDenied), check.Unknown},
+		{"answers", ago(time.Hour), listens("1", check.OK), check.Healthy},
+	} {
+		j := check.Judge{StuckAfter: 2 * time.Minute}
+		j.Recall(tt.memory)
+		if got := j.Verdict().At(now); got.Health != check.Unknown {
+			t.Errorf("%s: %s before any probe", tt.name, got)
+		}
+		if got := j.Observe(tt.first); got.Health != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+		if serves := j.Verdict().Health.Serves(); serves != (j.Memory() != check.Memory{}) {
+			t.Errorf("%s: serves %v, and leaves %+v", tt.name, serves, j.Memory())
+		}
+	}
+}
+
+// TestAJudgeLeavesNoDoubtfulMemory: what pmcheck was in doubt about when the master answered, and that the next daemon
+// has no verdict yet, would be two doubts.
+func TestAJudgeLeavesNoDoubtfulMemory(t *testing.T) {
+	now := time.Now()
+	doubt := errors.New("doubt")
+	for _, tt := range []struct {
+		name string
+		set  func(*check.Result)
+	}{
+		{"not all files are in use", func(r *check.Result) { r.Warning = doubt }},
+		{"no certificate", func(r *check.Result) { r.Anonymous = doubt }},
+		{"another name", func(r *check.Result) { r.Lacks = certname }},
+		{"auth.conf denies the status", func(r *check.Result) { r.Denied = &check.Fault{Reason: check.AuthDenied} }},
+		{"the process is not known", func(r *check.Result) { r.Listener = "" }},
+	} {
+		good := check.Result{Asked: now, Listener: "1"}
+		tt.set(&good)
+		saturated := check.Result{Asked: now.Add(time.Second), Listener: good.Listener, Saturated: true,
+			Fault: &check.Fault{Reason: puppetclient.Timeout}}
+		first, next := check.Judge{StuckAfter: time.Minute}, check.Judge{StuckAfter: time.Minute}
+		first.Observe(good)
+		if v := first.Observe(saturated); v.Health != check.Busy {
+			t.Errorf("%s: %s while it goes on, want busy", tt.name, v)
+		}
+		next.Recall(first.Memory())
+		if v := next.Observe(saturated); v.Health != check.Unhealthy {
+			t.Errorf("%s: %s for another, want unhealthy", tt.name, v)
 		}
 	}
 }

@@ -11,6 +11,9 @@ const (
 	NotProbed Reason = "not-probed"
 	Stale     Reason = "stale"
 
+	// The master answers on a kept connection, and accepts no new one.
+	NotAccepting Reason = "not-accepting"
+
 	// What the master answered.
 	AuthDenied      Reason = "auth-denied"
 	NoStatusAPI     Reason = "no-status-api"
@@ -41,7 +44,9 @@ func probe() Check {
 			{pc.NameLookup, "set probe.address to an address, for example 127.0.0.1:8140"},
 			{pc.Timeout, "look for a full garbage collection, a stopped process, or some 200 requests that wait"},
 			{pc.ConnectionLost, ""},
-			{pc.TLSFailed, "something other than Puppet Server may have the port: ss -ltnp"},
+			{NotAccepting, "no descriptors left? compare /proc/PID/fd with LimitNOFILE= of the unit, then restart puppetserver"},
+			{pc.TLSFailed, "does something else have the port (ss -ltnp), or does webserver.conf allow only DHE ciphers, which " +
+				"pmcheck lacks? add ECDHE to cipher-suites"},
 
 			{pc.OwnFiles, "add pmcheck's user to the group puppet (pe-puppet on PE) and restart pmcheck; by hand, use sudo"},
 			{pc.OwnFilesMissing, "is certname right in pmcheck config? then there is no certificate yet: puppet ssl bootstrap"},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -36,29 +37,52 @@ type Prober struct {
 	Service string
 	// Accepts reports whether the master's process accepts a new connection before
 	// ctx ends, which is after AcceptTime. It is called if the master has not answered within
-	// a third of Wait. The error says why that is not known.
+	// a third of Wait, or leaves other connections waiting. The error says why that is not known.
 	Accepts func(ctx context.Context) (bool, error)
+	// Listens looks at the socket on which the master listens; nil means that nothing can be known
+	// of it. The error says why that is not known.
+	Listens func() (Listening, error)
 
 	mu       sync.Mutex  // held during a probe
 	pending  chan Result // of the request under way, which ends within Timeout; nil without one
 	last     Result      // the last one with an answer, or with a fault other than silence
 	found    string      // what the master's generation answers, by the last search
 	searched time.Time   // when that was; zero if another version may have been started
+	denies   bool        // by the last search, auth.conf denies the whole Status API
 	noPool   error       // why its answers have no pool
+	queued   time.Time   // since when each look has found connections that wait to be accepted; zero if the last did not
+}
+
+// Listening is what the kernel knows of the socket on which a master listens.
+type Listening struct {
+	// ID tells this socket from every other, so also the process of the master from one that is
+	// started later.
+	ID string
+	// Waiting counts the connections that the process has not accepted yet.
+	Waiting int
 }
 
 // Probe asks, and asks once more if the master answered last time and there is a fault now: the
 // server may have closed the kept connection while the request was sent. The result's Fault says
 // what went wrong. Each request is waited for until ctx is done, or for Wait, or a third of it and
 // AcceptTime if that is longer.
+//
+// An answer on a kept connection does not prove that new ones come in. If connections wait to be accepted in two
+// probes, a second apart, Probe finds out whether the process accepts them, which may take another 2 × AcceptTime.
 func (p *Prober) Probe(ctx context.Context) Result {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	asked, wasPending := time.Now(), p.pending != nil
 	r, answered := p.await(ctx)
 	if answered && r.Fault != nil && (wasPending || r.Fault.Reason != puppetclient.Timeout && p.last.Fault == nil) {
 		r, answered = p.await(ctx)
 	}
+	r = p.look(r, asked)
+	if answered && p.overdue(r) {
+		r, answered = p.knock(ctx, r)
+	}
+
 	if answered {
 		p.last = r
 	}
@@ -69,6 +93,56 @@ func (p *Prober) Probe(ctx context.Context) Result {
 	return r
 }
 
+// look adds to the result of a probe that began at a time what the kernel knows of the master's socket, and notes
+// since when connections wait there.
+func (p *Prober) look(r Result, began time.Time) Result {
+	r.Listener, r.Waiting = "", 0
+	if p.Listens != nil {
+		if socket, err := p.Listens(); err == nil {
+			r.Listener, r.Waiting = socket.ID, socket.Waiting
+		}
+	}
+	switch {
+	case r.Waiting == 0 || r.Handshake: // a new connection has just been accepted
+		p.queued = time.Time{}
+	case p.queued.IsZero():
+		p.queued = began
+	}
+	return r
+}
+
+// overdue reports whether the master, which has just answered on a kept connection, leaves others waiting for so long
+// that it may have stopped to accept them: its process has no descriptors left, for example. In a herd of agents, and
+// after a garbage collection, the queue is empty again at the next look.
+func (p *Prober) overdue(r Result) bool {
+	return r.Fault == nil && !p.queued.IsZero() && time.Since(p.queued) >= AcceptTime
+}
+
+// knock finds out whether the process accepts a new connection. If it does not, it may be in a garbage collection,
+// so knock asks once more on the kept connection: a process that has answered is at work again, and is given the
+// same time once more.
+func (p *Prober) knock(ctx context.Context, r Result) (Result, bool) {
+	if p.accepts(ctx) {
+		return r, true
+	}
+	r, answered := p.await(ctx)
+	r = p.look(r, p.queued)
+	if !answered || !p.overdue(r) || p.accepts(ctx) {
+		return r, answered
+	}
+	r.Fault = &Fault{Reason: NotAccepting, Err: fmt.Errorf(
+		"%s answers on a connection that it has, and does not accept new ones: %d wait", p.Address, r.Waiting)}
+	return r, true
+}
+
+// accepts reports whether the process accepts a new connection within AcceptTime, as far as that can be known.
+func (p *Prober) accepts(ctx context.Context) bool {
+	looking, cancel := context.WithTimeout(ctx, AcceptTime)
+	defer cancel()
+	accepts, err := p.Accepts(looking)
+	return accepts || err != nil || ctx.Err() != nil
+}
+
 // await waits for the answer to the request that is pending, or to a new one. If it does not
 // come soon, await finds out whether the master accepts connections. Without an answer, the result
 // is the last one, with another fault.
@@ -77,16 +151,19 @@ func (p *Prober) await(ctx context.Context) (r Result, answered bool) {
 		p.pending = make(chan Result, 1)
 		go func(to chan<- Result) { to <- p.request(context.Background()) }(p.pending)
 	}
+
 	wait, began := cmp.Or(p.Wait, p.Timeout), time.Now()
 	if r, answered = p.receive(ctx, wait/3); answered {
 		return r, true
 	}
+
 	looking, cancel := context.WithTimeout(ctx, AcceptTime)
 	accepts, err := p.Accepts(looking)
 	cancel()
 	if r, answered = p.receive(ctx, wait-time.Since(began)); answered {
 		return r, true
 	}
+
 	said := ", and it does not accept connections: its process is stopped"
 	switch {
 	case err != nil:
@@ -95,7 +172,13 @@ func (p *Prober) await(ctx context.Context) (r Result, answered bool) {
 		said = ", but it accepts connections: it has more requests than threads"
 	}
 	r = p.last
-	r.Status, r.Handshake, r.Pool, r.PoolErr, r.Saturated = 0, false, nil, nil, accepts && err == nil
+	if r.URL == "" { // there was none
+		reading, cancel := context.WithTimeout(ctx, AcceptTime) // the file system may hang
+		r.Answer = p.Known(reading)
+		cancel()
+	}
+	r.Status, r.Handshake, r.Pool, r.PoolErr, r.Denied = 0, false, nil, nil, nil
+	r.Saturated = accepts && err == nil
 	r.Fault = &Fault{Reason: puppetclient.Timeout, Err: errors.New("no answer from " + p.Address + " in time" + said)}
 	return r, false
 }
@@ -117,8 +200,20 @@ type Result struct {
 	puppetclient.Answer               // to what was asked last; without its body
 	Asked               time.Time     // when the probe began
 	Took                time.Duration // until the answer was read, or the probe gave up
-	Fault               *Fault        // nil if the master answered that it is running
+	Fault               *Fault        // nil if the master answered that it is running, or Denied
 	Saturated           bool          // the master does not answer, but accepts connections
 	Pool                *Pool         // of JRubies; nil if the answer has none
 	PoolErr             error         // why there is no Pool, of a master that has answered
+
+	// Denied is set if the master's auth.conf, which masters share, denies the whole Status API. The answer
+	// itself then proves that agents are served: it came over mutual TLS from Puppet Server.
+	Denied   *Fault
+	Listener string // see Listening.ID; empty if it is not known
+	Waiting  int    // see Listening.Waiting; 0 if it is not known
+}
+
+// Doubted reports whether the answer left open something that pmcheck finds out otherwise: its files are not all in
+// use, it has no certificate, the master's certificate has another name, or auth.conf denies the status.
+func (r Result) Doubted() bool {
+	return r.Warning != nil || r.Anonymous != nil || r.Lacks != "" || r.Denied != nil
 }

@@ -57,34 +57,77 @@ func (v Verdict) Same(w Verdict) bool { return v.Health == w.Health && v.Reason 
 // concurrent use: one probe loop owns one judge.
 //
 // A good result makes a master healthy at once: a balancer has a rise of its own. A fault makes it
-// unhealthy at once. But a healthy master that is saturated is busy, until it has left all probes
-// unanswered for StuckAfter: a herd of agents saturates every master alike, and taking one out
-// finishes the others.
+// unhealthy at once. But a master that is saturated is busy, until it has left all probes unanswered
+// for StuckAfter since its last good answer: a herd of agents saturates every master alike, and
+// taking one out finishes the others.
 type Judge struct {
 	MaxAge     time.Duration // how long a result is valid; 0 means for ever
 	StuckAfter time.Duration // how long a saturated master may leave probes unanswered
 
-	verdict  Verdict
-	answered time.Time // the last good result
+	verdict Verdict
+	good    Memory // zero once the master has had another fault than saturation
+	doubted bool   // pmcheck was in doubt about the last good answer: see Result.Doubted
+	another bool   // good is the memory of another Judge
+}
+
+// Memory is what a Judge remembers of a master: its last good answer. A daemon leaves it to the next, whose first
+// probes may meet a master that is saturated.
+type Memory struct {
+	Answered time.Time `json:"answered"` // when the answer was read
+	Listener string    `json:"listener"` // see Listening.ID
 }
 
 // Verdict returns the conclusion so far. It may have expired: see Verdict.At.
 func (j *Judge) Verdict() Verdict { return j.verdict }
+
+// Memory returns what may be left to another Judge. It is zero if the master has not given a good answer, has had
+// a fault since, or gave its answer while pmcheck was in doubt about something else: two doubts are no 200.
+func (j *Judge) Memory() Memory {
+	if j.doubted {
+		return Memory{}
+	}
+	return j.good
+}
+
+// Recall makes a new Judge go on from the memory of another. The memory is only used for a master that
+// is saturated, that listens on the same socket as then, so that it is the same process, and whose answer is younger
+// than StuckAfter and not in the future; and only while pmcheck is in no doubt about anything else.
+func (j *Judge) Recall(m Memory) {
+	if m.Listener == "" {
+		return // any process may have answered
+	}
+	j.good, j.another = m, true
+}
 
 // Observe takes the next result into account and returns the verdict.
 func (j *Judge) Observe(r Result) Verdict {
 	next := Verdict{Health: Healthy, Reason: OK, Since: r.Asked.Add(r.Took), Checked: r.Asked}
 	switch {
 	case r.Fault == nil:
-		j.answered = next.Since
-	case r.Saturated && j.verdict.Health.Serves() && r.Asked.Sub(j.answered) < j.StuckAfter:
+		j.good = Memory{Answered: next.Since, Listener: r.Listener}
+		j.doubted, j.another = r.Doubted(), false
+	case r.Saturated && j.answeredLately(r):
 		next.Health, next.Reason, next.Detail = Busy, JRubyBusy, r.Fault.Error()
 	default:
 		next.Health, next.Reason, next.Detail = healthOf(r.Fault.Reason), r.Fault.Reason, r.Fault.Error()
+		j.good = Memory{}
 	}
 	if j.MaxAge > 0 {
 		next.Expires = r.Asked.Add(j.MaxAge)
 	}
 	j.verdict = next
 	return next
+}
+
+// answeredLately reports whether the process that is saturated has given a good answer within StuckAfter, and has
+// had no other fault since.
+func (j *Judge) answeredLately(r Result) bool {
+	if j.good.Answered.IsZero() || j.good.Listener != r.Listener {
+		return false
+	}
+	if j.another && r.Doubted() {
+		return false // two doubts
+	}
+	age := r.Asked.Sub(j.good.Answered)
+	return age >= 0 && age < j.StuckAfter
 }

@@ -79,6 +79,8 @@ type Probe struct {
 	Address string `yaml:"address"`
 	// Certname is the master's name: TLS server name, Host header, certificate subject.
 	Certname string `yaml:"certname"`
+	// Names are other names of the master that agents use, as far as puppet.conf has them.
+	Names []string `yaml:"-"`
 	// Files are offered to the master by every probe, and verify it.
 	puppetclient.Files
 	// Interval is the time from the start of one probe to the start of the next, while the master

@@ -69,6 +69,7 @@ func (p *puppetHost) derive() {
 		}
 	}
 	server, ca := strings.ToLower(p.setting("server")), strings.ToLower(p.setting("ca_server"))
+	probe.Names = append(slices.Clone(expiry.Names), cmp.Or(server, "puppet")) // Puppet's default
 	if server != "" && ca != "" && server != ca && !slices.Contains(expiry.Names, server) {
 		expiry.Names = append(expiry.Names, server)
 	}

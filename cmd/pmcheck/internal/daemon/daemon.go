@@ -26,8 +26,8 @@ import (
 // Daemon is one daemon. Set the exported fields, call Listen, then Serve.
 type Daemon struct {
 	Log *slog.Logger
-	// Runtime is a directory in which a daemon saves its balancers for the next one. If it is empty, a new
-	// daemon knows no balancer until that balancer asks.
+	// Runtime is a directory in which a daemon saves its balancers, and when the master last answered, for the next
+	// one. If it is empty, a new daemon knows no balancer until that balancer asks.
 	Runtime string
 	// GateDir is the runtime directory of the gate, which may not run. Empty: there is none.
 	GateDir string

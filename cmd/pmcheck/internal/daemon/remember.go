@@ -6,31 +6,40 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
-// rememberEvery is how often the balancers are saved, in case the daemon is killed. A
-// daemon that is stopped saves them at its end.
+// rememberEvery is how often the memory is saved, in case the daemon is killed. A
+// daemon that is stopped saves it at its end.
 const rememberEvery = 10 * time.Second
 
-func (d *Daemon) balancersFile() systemd.RuntimeFile {
-	return systemd.RuntimeFile{Dir: d.Runtime, Name: "balancers.json"}
+// memory is what a daemon leaves to the next.
+type memory struct {
+	Balancers balancer.Saved `json:"balancers"`
+	// Good has the last good answer of each service. The judge of a service decides what it is worth.
+	Good map[string]check.Memory `json:"good"`
 }
 
-// recall restores the balancers that the previous daemon has saved. Without
-// them, until a slow balancer asks again, a command would consider the master idle, or not
-// see that it is the last server.
+func (d *Daemon) memoryFile() systemd.RuntimeFile {
+	return systemd.RuntimeFile{Dir: d.Runtime, Name: "memory.json"}
+}
+
+// recall restores what the previous daemon has saved. Without its balancers, until a slow balancer asks again, a
+// command would consider the master idle, or not see that it is the last server. Without the last good answers, a
+// restart of the daemon would take a saturated master out of its pool.
 func (d *Daemon) recall(now time.Time) {
-	list, err := systemd.Load[balancer.Saved](d.balancersFile())
+	m, err := systemd.Load[memory](d.memoryFile())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		d.Log.Warn("cannot read the balancers of the previous daemon", "error", err)
+		d.Log.Warn("cannot read what the previous daemon has saved", "error", err)
 	}
-	d.balancers.Restore(balancer.List(list), now)
+	d.balancers.Restore(balancer.List(m.Balancers), now)
 	d.balancers.Believe(d.settings.Load().Balancers)
+	d.monitor.Recall(m.Good)
 }
 
-// remember saves the balancers every rememberEvery until ctx ends, and then once more.
+// remember saves the memory every rememberEvery until ctx ends, and then once more.
 func (d *Daemon) remember(ctx context.Context) error {
 	tick := time.NewTicker(rememberEvery)
 	defer tick.Stop()
@@ -39,9 +48,12 @@ func (d *Daemon) remember(ctx context.Context) error {
 		case <-ctx.Done():
 		case <-tick.C:
 		}
-		err := d.balancersFile().Save(d.balancers.All())
+		err := d.memoryFile().Save(memory{
+			Balancers: balancer.Saved(d.balancers.All()),
+			Good:      d.monitor.State().Memories(),
+		})
 		if err != nil && !failed { // a line each time would fill the log
-			d.Log.Warn("cannot save the balancers for the next daemon", "error", err)
+			d.Log.Warn("cannot save what the next daemon needs to know", "error", err)
 		}
 		failed = err != nil
 	}

@@ -1,6 +1,8 @@
 package daemon_test
 
 import (
+	"encoding/json"
+	"errors"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -8,7 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -55,12 +61,13 @@ func TestRestartKeepsWhenABalancerAskedLast(t *testing.T) {
 		saved string
 		want  time.Time
 	}{
-		{`[{"source": "x"`, time.Time{}},
-		{`[{"source": "198.51.100.1", "service": "server", "checks": 9, "seen": "2026-01-02T03:04:05Z"}]`, seen},
-		{"[" + strings.Repeat(`{},`, 500_000) + "{}]", time.Time{}},
-		{`[{"source": "198.51.100.1", "service": "server", "interval_seconds": -1e300}]`, time.Time{}},
+		{`{"balancers": [{"source": "x"`, time.Time{}},
+		{`{"balancers": [{"source": "198.51.100.1", "service": "server", "checks": 9, "seen": "2026-01-02T03:04:05Z"}]}`,
+			seen},
+		{`{"balancers": [` + strings.Repeat(`{},`, 500_000) + "{}]}", time.Time{}},
+		{`{"balancers": [{"source": "198.51.100.1", "service": "server", "interval_seconds": -1e300}]}`, time.Time{}},
 	} {
-		must(t, os.WriteFile(filepath.Join(r.runtime, "balancers.json"), []byte(tt.saved), 0o600))
+		must(t, os.WriteFile(filepath.Join(r.runtime, "memory.json"), []byte(tt.saved), 0o600))
 		for range 2 {
 			r.run()
 			if s := r.Status(time.Now()); !s.BalancerAsked.Equal(tt.want) || len(s.Balancers) != 0 {
@@ -69,4 +76,156 @@ func TestRestartKeepsWhenABalancerAskedLast(t *testing.T) {
 			r.stop()
 		}
 	}
+}
+
+// A herd of agents saturates every master alike, and an upgrade of pmcheck meanwhile must not empty the pool.
+func TestRestartKeepsASaturatedMasterAsLongAsItsProcessLives(t *testing.T) {
+	t.Parallel()
+	saturated := func(c *config.Config) { c.Probe.Timeout = 300 * time.Millisecond }
+	for _, tt := range []struct {
+		name string
+		do   func(*testDaemon) // while no daemon runs
+		code int
+	}{
+		{"an upgrade in a herd", func(*testDaemon) {}, 200},
+		{"Puppet Server was restarted, and accepts before it answers", func(r *testDaemon) {
+			r.master.Set(checktest.Stopped)
+			r.master.Set(checktest.Saturated)
+		}, 503},
+		{"Puppet Server stopped (SIGSTOP)", func(r *testDaemon) { r.master.Set(checktest.Silent) }, 503},
+		{"Puppet Server ended", func(r *testDaemon) { r.master.Set(checktest.Stopped) }, 503},
+		{"nothing is remembered, as after a boot", func(r *testDaemon) { r.forget("") }, 503},
+		{"half of a memory", func(r *testDaemon) { r.forget(`{"good": {"server": {"answered": "2026-`) }, 503},
+		{"a memory of the future", func(r *testDaemon) {
+			r.edit(func(m map[string]any) { m["answered"] = time.Now().Add(time.Hour) })
+		}, 503},
+		{"a memory of the distant past", func(r *testDaemon) {
+			r.edit(func(m map[string]any) { m["answered"] = time.Time{} })
+		}, 503},
+		{"a memory of no process", func(r *testDaemon) {
+			r.edit(func(m map[string]any) { m["listener"] = "" })
+		}, 503},
+		{"a memory of another process", func(r *testDaemon) {
+			r.edit(func(m map[string]any) { m["listener"] = "1-0-1" })
+		}, 503},
+		{"our files are missing, which is a second doubt", func(r *testDaemon) {
+			must(r.t, os.RemoveAll(r.master.Dir))
+		}, 503},
+		{"our certificate has expired", func(r *testDaemon) {
+			yesterday := time.Now().Add(-24 * time.Hour)
+			leaf, err := r.master.CA.Issue(checktest.Template{
+				Name:      r.master.Name,
+				NotBefore: yesterday.Add(-time.Hour),
+				NotAfter:  yesterday,
+			})
+			must(r.t, err)
+			key, err := leaf.KeyPEM()
+			must(r.t, err)
+			must(r.t, os.WriteFile(r.master.Files().Certificate, leaf.CertificatePEM(), 0o600))
+			must(r.t, os.WriteFile(r.master.Files().Key, key, 0o600))
+		}, 503},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := start(t, saturated)
+			r.waitFor(200, answer.Serving)
+			must(t, r.master.Set(checktest.Saturated))
+			r.stop()
+			tt.do(r)
+			for range 2 { // the second must not lose what the first had from the one before
+				r.run()
+				if code, body := r.ask("GET / HTTP/1.0\r\n\r\n"); code != tt.code {
+					t.Errorf("%d %q, want %d", code, body, tt.code)
+				}
+				r.stop()
+			}
+		})
+	}
+}
+
+// A master that was out stays out: its last good answer is not what the next daemon goes on from.
+func TestRestartBringsNoMasterBack(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, said string
+		set        func(*checktest.Master)
+	}{
+		{"JRubies are stuck", "unhealthy: jruby-stuck", func(m *checktest.Master) {
+			stuck := check.Loan{Request: "GET /", Seconds: 600}
+			m.SetPool(check.Pool{Size: 1, Borrowed: []check.Loan{stuck}, Waiting: []check.Loan{stuck}})
+		}},
+		{"not all JRubies have started", "warming: jruby-warming", func(m *checktest.Master) {
+			m.SetPool(check.Pool{Size: 4, Free: 1, LockSince: time.Now()})
+		}},
+		{"the status is an error", "unhealthy: state-error", func(m *checktest.Master) { m.Set(checktest.Error) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := start(t, func(c *config.Config) {
+				c.Probe.Timeout, c.Probe.Interval = 300*time.Millisecond, 400*time.Millisecond
+			})
+			r.waitFor(200, answer.Serving)
+			r.stop()
+			tt.set(r.master)
+			r.run()
+			r.waitFor(503, tt.said)
+			must(t, r.master.Set(checktest.Saturated))
+			r.stop()
+			r.run()
+			if code, body := r.ask("GET / HTTP/1.0\r\n\r\n"); code != 503 {
+				t.Errorf("%d %q, want 503", code, body)
+			}
+		})
+	}
+}
+
+// A deadlocked JVM accepts, and never answers. A daemon that is restarted for ever must not keep it for ever.
+func TestRestartsDoNotProlongTheTimeOfASaturatedMaster(t *testing.T) {
+	t.Parallel()
+	r := start(t, func(c *config.Config) {
+		c.Probe.Timeout = 300 * time.Millisecond
+		c.JRuby.StuckAfter = 4 * time.Second
+	})
+	r.waitFor(200, answer.Serving)
+	answered := time.Now()
+	must(t, r.master.Set(checktest.Saturated))
+	kept := 0
+	for {
+		r.stop()
+		r.run()
+		asked := time.Now()
+		code, body := r.ask("GET / HTTP/1.0\r\n\r\n")
+		if code == 503 {
+			break
+		}
+		kept++
+		if age := asked.Sub(answered); age > r.config.JRuby.StuckAfter+r.config.Probe.Timeout {
+			t.Fatalf("%d %q, %s after the last answer", code, body, age)
+		}
+	}
+	if kept < 2 {
+		t.Errorf("200 after %d restarts, want 2 at least", kept)
+	}
+}
+
+// forget replaces what the daemon has saved; "" removes it.
+func (r *testDaemon) forget(content string) {
+	r.t.Helper()
+	file := filepath.Join(r.runtime, "memory.json")
+	must(r.t, os.Remove(file))
+	if content != "" {
+		must(r.t, os.WriteFile(file, []byte(content), 0o600))
+	}
+}
+
+// edit changes the memory that the daemon has saved of the master.
+func (r *testDaemon) edit(change func(map[string]any)) {
+	r.t.Helper()
+	var saved map[string]any
+	data, err := os.ReadFile(filepath.Join(r.runtime, "memory.json"))
+	must(r.t, errors.Join(err, json.Unmarshal(data, &saved)))
+	change(saved["good"].(map[string]any)["server"].(map[string]any))
+	data, err = json.Marshal(saved)
+	must(r.t, err)
+	r.forget(string(data))
 }

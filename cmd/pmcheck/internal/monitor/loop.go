@@ -13,7 +13,8 @@ import (
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
-// hurried is the interval of the probes while the master is not healthy, or is held.
+// hurried is the interval of the probes while the master is not healthy, is held, or leaves connections waiting to be
+// accepted.
 const hurried = time.Second
 
 // turnTime is the longest time from one state to the next: the holds end, and may not be read any more.
@@ -42,12 +43,17 @@ func newProber(c config.Probe, credentials *puppetclient.Credentials, service st
 		Client: puppetclient.Client{
 			Address:     c.Address,
 			ServerName:  c.Certname,
+			Names:       c.Names,
 			Credentials: credentials,
 			Timeout:     check.MaxPending,
 		},
 		Wait:    c.Timeout,
 		Service: service,
 		Accepts: func(ctx context.Context) (bool, error) { return tcp.Accepts(ctx, c.Address) },
+		Listens: func() (check.Listening, error) {
+			l, err := tcp.ListenerAt(c.Address)
+			return check.Listening{ID: l.ID, Waiting: l.Waiting}, err
+		},
 	}
 }
 
@@ -159,7 +165,8 @@ func (m *Monitor) loop(ctx context.Context) {
 func (m *Monitor) pause() time.Duration {
 	s := m.State()
 	mode, _ := s.Holds.Mode(Server, s.Published)
-	if s.Services[0].Verdict.Health == check.Healthy && mode == drain.Ready {
+	quiet := s.Services[0].Verdict.Health == check.Healthy && s.Result.Waiting == 0
+	if quiet && mode == drain.Ready {
 		return m.config.Probe.Interval
 	}
 	return min(m.config.Probe.Interval, hurried)
@@ -229,7 +236,12 @@ func (m *Monitor) known(now time.Time) *State {
 		Result:    m.services[0].last,
 	}
 	for _, v := range m.services {
-		s.Services = append(s.Services, Service{Name: v.name, Verdict: v.judge.Verdict().At(now), Probes: v.count})
+		s.Services = append(s.Services, Service{
+			Name:    v.name,
+			Verdict: v.judge.Verdict().At(now),
+			Probes:  v.count,
+			Memory:  v.judge.Memory(),
+		})
 		s.Own = append(s.Own, v.Local()...)
 	}
 	if db, asked := m.findings.puppetdb(now); asked {

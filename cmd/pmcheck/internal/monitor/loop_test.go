@@ -45,20 +45,23 @@ func TestLoopPublishesBeforeHoldsAreTooOld(t *testing.T) {
 	})
 }
 
-// TestAProbeIsHurriedUnlessHealthyAndReady: what a command or a balancer waits for is seen within a second.
+// TestAProbeIsHurriedUnlessHealthyAndReady: what a command or a balancer waits for is seen within a second. So is a
+// master that stops to accept connections.
 func TestAProbeIsHurriedUnlessHealthyAndReady(t *testing.T) {
 	held := readHolds(t, drain.Hold{Holder: drain.Operator, Mode: drain.Drain})
 	for _, tt := range []struct {
-		health check.Health
-		holds  drain.Snapshot
-		want   time.Duration
+		health  check.Health
+		holds   drain.Snapshot
+		waiting int // connections that Puppet Server has not accepted
+		want    time.Duration
 	}{
-		{check.Healthy, readHolds(t), 5 * time.Second},
-		{check.Busy, readHolds(t), time.Second},
-		{check.Healthy, held, time.Second},
+		{check.Healthy, readHolds(t), 0, 5 * time.Second},
+		{check.Busy, readHolds(t), 0, time.Second},
+		{check.Healthy, held, 0, time.Second},
+		{check.Healthy, readHolds(t), 1, time.Second},
 	} {
 		m := &Monitor{config: config.Default()}
-		m.state.Store(&State{Published: time.Now(), Holds: tt.holds,
+		m.state.Store(&State{Published: time.Now(), Holds: tt.holds, Result: check.Result{Waiting: tt.waiting},
 			Services: []Service{{Name: Server, Verdict: check.Verdict{Health: tt.health}}}})
 		if got := m.pause(); got != tt.want {
 			t.Errorf("%s: a probe every %s, want %s", tt.health, got, tt.want)

@@ -87,6 +87,14 @@ func (m *Monitor) Reload(c config.Config) { m.reloads <- c }
 // AcceptHolds accepts directories of holds that were replaced, as they are.
 func (m *Monitor) AcceptHolds() { m.holds.Accept() }
 
+// Recall makes the monitor go on from the memories that another daemon has left. It must be called before Run.
+func (m *Monitor) Recall(memories map[string]check.Memory) {
+	for _, s := range m.services {
+		s.judge.Recall(memories[s.name])
+	}
+	m.publish()
+}
+
 // Run watches the master until ctx ends, and returns when everything it started has ended.
 func (m *Monitor) Run(ctx context.Context) {
 	var watch sync.WaitGroup

@@ -28,6 +28,8 @@ type Service struct {
 	Name    string
 	Verdict check.Verdict
 	Probes  int64 // since the start
+	// Memory is what the next daemon may go on from; zero unless the service serves, or has not been probed.
+	Memory check.Memory
 	// ModeSince is when the mode last changed, or when the daemon started if it has not
 	// changed since.
 	ModeSince time.Time
@@ -43,6 +45,9 @@ func (s *State) conclude(before *State) {
 		now := &s.Services[i]
 		if now.Name == Server {
 			now.Verdict = check.Fold(now.Verdict, s.Findings)
+		}
+		if now.Probes > 0 && !now.Verdict.Health.Serves() {
+			now.Memory = check.Memory{}
 		}
 		old, known := before.Service(now.Name)
 		now.ModeSince, now.ServingSince = s.Published, s.Published
@@ -72,6 +77,17 @@ func (s *State) Service(name string) (*Service, bool) {
 		}
 	}
 	return nil, false
+}
+
+// Memories returns what the next daemon may go on from, by service.
+func (s *State) Memories() map[string]check.Memory {
+	memories := map[string]check.Memory{}
+	for _, v := range s.Services {
+		if v.Memory != (check.Memory{}) {
+			memories[v.Name] = v.Memory
+		}
+	}
+	return memories
 }
 
 // Judged reports whether there is a verdict on the master that balancers may get.

@@ -29,6 +29,9 @@ func (s *Site) Command(args ...string) *exec.Cmd {
 		"PMCHECK_HOLDS=" + filepath.Dir(s.Holds.Persistent),
 		"PMCHECK_SOCKET=" + s.Socket(), // beside the holds, unless they are another site's
 	}
+	if s.runtime != "" {
+		cmd.Env = append(cmd.Env, "RUNTIME_DIRECTORY="+s.runtime)
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return cmd
 }

@@ -1,0 +1,227 @@
+package e2e_test
+
+import (
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// TestDoubts configures one Puppet Server so that it serves agents, while pmcheck cannot find out or agree on
+// something by itself. Balancers are told 200, and 503 as soon as the master does not serve.
+func TestDoubts(t *testing.T) {
+	lab.Real(t)
+	s := lab.StartPuppetServer(t, lab.PuppetServerOptions{MaxActiveInstances: jrubies, HeapMB: 768})
+	lab.Build(t)
+	s.WaitReady(5 * time.Minute)
+	s.IssueCert(agentName, nil)
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *lab.PuppetServer)
+	}{
+		{"restart of pmcheck while saturated", testRestartWhileSaturated},
+		{"no descriptors", testNoDescriptors},
+		{"ciphers", testCiphers},
+		{"name of the agents", testNameOfAgents},
+		{"status denied", testStatusDenied},
+	} {
+		if !t.Run(test.name, func(t *testing.T) { test.run(t, s) }) {
+			return // the next one would meet a server in an unknown state
+		}
+	}
+}
+
+// assertAgentServed requests what needs a JRuby as an agent does, with OpenSSL.
+func assertAgentServed(t *testing.T, s *lab.PuppetServer, name string) {
+	t.Helper()
+	files := s.CertFiles(agentName)
+	host, port, err := net.SplitHostPort(s.Address())
+	lab.Must(t, err)
+	lab.Output(t, exec.Command(lab.Need(t, "curl", "curl"), "--noproxy", "*", "--silent", "--show-error", "--fail",
+		"--cacert", files.CA, "--cert", files.Certificate, "--key", files.Key,
+		"--resolve", fmt.Sprintf("%s:%s:%s", name, port, host),
+		"https://"+net.JoinHostPort(name, port)+"/puppet/v3/environments"))
+}
+
+// startAnew starts the server again with these lines in webserver.conf.
+func startAnew(t *testing.T, s *lab.PuppetServer, webserver string) {
+	t.Helper()
+	s.Kill()
+	lab.Write(t, filepath.Join(s.Dir, "server/conf.d/tls.conf"), "webserver: {\n"+webserver+"\n}\n")
+	s.Start()
+}
+
+func testCiphers(t *testing.T, s *lab.PuppetServer) {
+	r := lab.StartSite(t, lab.SiteOptions{Server: s})
+	for _, tt := range []struct {
+		ciphers string
+		dheOnly bool
+	}{
+		{ciphers: "TLS_RSA_WITH_AES_128_GCM_SHA256"},
+		{ciphers: "TLS_RSA_WITH_AES_256_CBC_SHA"},
+		{ciphers: "TLS_DHE_RSA_WITH_AES_256_GCM_SHA384", dheOnly: true},
+		// Of the Foreman's puppet module, 2018 to 2020.
+		{ciphers: "TLS_RSA_WITH_AES_256_CBC_SHA256, TLS_RSA_WITH_AES_256_CBC_SHA, TLS_RSA_WITH_AES_128_CBC_SHA256, " +
+			"TLS_RSA_WITH_AES_128_CBC_SHA"},
+	} {
+		startAnew(t, s, "cipher-suites: ["+tt.ciphers+"], ssl-protocols: [TLSv1.2]")
+		if tt.dheOnly {
+			r.WaitRefusal("unhealthy: tls-failed", time.Minute)
+			if detail := r.Status().Services[0].Verdict.Detail; !strings.Contains(detail, "handshake failure") {
+				t.Errorf("%s: %s", tt.ciphers, detail)
+			}
+		} else {
+			r.WaitVerdict("healthy: ok", time.Minute)
+		}
+		assertAgentServed(t, s, s.Certname())
+		t.Logf("measured: %s: %s", tt.ciphers, r.Answer())
+	}
+
+	// The other way round: with an expired CRL, the same server refuses every agent.
+	s.ExpireCRL()
+	r.WaitRefusal("unhealthy: crl-expired", 20*time.Second)
+	s.RenewCRL()
+	r.WaitServing(20 * time.Second)
+	startAnew(t, s, "")
+	r.WaitVerdict("healthy: ok", time.Minute)
+}
+
+// testNameOfAgents: the master has a certificate of the pool alone.
+func testNameOfAgents(t *testing.T, s *lab.PuppetServer) {
+	const pool = "puppet.lab.example"
+	s.IssueCert(pool, nil)
+	conf := filepath.Join(s.Dir, "puppet/puppet.conf")
+	was := lab.Read(t, conf)
+	lab.Write(t, conf, was+"dns_alt_names = "+pool+"\n")
+	r := lab.StartSite(t, lab.SiteOptions{Server: s})
+	files := s.CertFiles(pool)
+	startAnew(t, s, fmt.Sprintf("ssl-cert: %q, ssl-key: %q, ssl-ca-cert: %q, ssl-crl-path: %q",
+		files.Certificate, files.Key, files.CA, files.CRL))
+	r.WaitVerdict("healthy: ok", time.Minute)
+	assertAgentServed(t, s, pool)
+	r.WaitFinding(check.CheckExpiry, check.NameMissing, 10*time.Second)
+	t.Logf("measured: %s: %s", r.Answer(), lab.Finding(r.Status(), check.CheckExpiry).Detail)
+
+	s.IssueCert(pool, func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Hour) })
+	startAnew(t, s, fmt.Sprintf("ssl-cert: %q, ssl-key: %q, ssl-ca-cert: %q, ssl-crl-path: %q",
+		files.Certificate, files.Key, files.CA, files.CRL))
+	r.WaitRefusal("unhealthy: server-certificate-expired", time.Minute)
+	lab.Write(t, conf, was)
+	startAnew(t, s, "")
+	r.WaitVerdict("healthy: ok", time.Minute)
+}
+
+// denyStatus is what an auth.conf of before the Status API had rules amounts to.
+const denyStatus = `{match-request: {path: "/status/v1", type: path, method: get}, deny: "*", sort-order: 1,
+	name: "no status"}`
+
+func testStatusDenied(t *testing.T, s *lab.PuppetServer) {
+	r := lab.StartSite(t, lab.SiteOptions{Server: s})
+	conf := filepath.Join(s.Dir, "server/conf.d/auth.conf")
+	was := lab.Read(t, conf)
+	lab.Write(t, conf, strings.Replace(was, "rules: [", "rules: ["+denyStatus+",", 1))
+	startAnew(t, s, "")
+	took := r.WaitFinding(check.CheckJRuby, check.AuthDenied, time.Minute)
+	r.WaitVerdict("healthy: ok", time.Second)
+	r.WaitServing(time.Second)
+	assertAgentServed(t, s, s.Certname())
+	t.Logf("measured: denied: %v, %s: %s", took, r.Answer(), lab.Finding(r.Status(), check.CheckJRuby).Detail)
+	if code, body, err := s.Get(agentName, "/status/v1/simple"); code != http.StatusForbidden {
+		t.Errorf("%d %q, %v; want 403", code, body, err)
+	}
+
+	// Without a certificate, which is a second doubt, the same answer may be that of any server.
+	key := s.CertFiles(s.Certname()).Key
+	lab.Must(t, os.Rename(key, key+".away"))
+	r.Stop()
+	r.Start()
+	r.WaitRefusal("unknown: auth-denied", 20*time.Second)
+	lab.Must(t, os.Rename(key+".away", key))
+	r.WaitServing(20 * time.Second)
+
+	s.ExpireCRL()
+	r.WaitRefusal("unhealthy: crl-expired", 20*time.Second)
+	s.RenewCRL()
+	r.WaitServing(20 * time.Second)
+	s.Kill()
+	r.WaitRefusal("unhealthy: refused", 5*time.Second)
+	lab.Write(t, conf, was)
+	startAnew(t, s, "")
+	r.WaitVerdict("healthy: ok", time.Minute)
+}
+
+// testNoDescriptors: the process answers on the connections that it has, and accepts no other.
+func testNoDescriptors(t *testing.T, s *lab.PuppetServer) {
+	r := lab.StartSite(t, lab.SiteOptions{Server: s})
+	r.WaitFinding(check.CheckJRuby, check.OK, time.Minute)
+	limit := func(count string) {
+		t.Helper()
+		lab.Output(t, exec.Command("prlimit", "--pid", fmt.Sprint(s.Pid()), "--nofile="+count+":"))
+	}
+	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.Pid()))
+	lab.Must(t, err)
+	limit(fmt.Sprint(len(open)))
+	began := time.Now()
+	var clients []net.Conn
+	leave := func() {
+		for _, c := range clients {
+			c.Close()
+		}
+	}
+	t.Cleanup(leave)
+	dialer := net.Dialer{Timeout: 200 * time.Millisecond}
+	for range 200 {
+		c, err := dialer.Dial("tcp", s.Address())
+		if err != nil {
+			break // the kernel's queue is full
+		}
+		clients = append(clients, c)
+	}
+	r.WaitRefusal("unhealthy: not-accepting", 20*time.Second)
+	assertWithin(t, "no descriptors", time.Since(began), 10*time.Second)
+	t.Logf("measured: %d clients: %s", len(clients), r.Status().Services[0].Verdict.Detail)
+	limit("4096")
+	leave()
+	r.WaitVerdict("healthy: ok", 30*time.Second)
+}
+
+// testRestartWhileSaturated: a new daemon cannot know a master that does not answer, and the one before it did.
+func testRestartWhileSaturated(t *testing.T, s *lab.PuppetServer) {
+	r := lab.StartSite(t, lab.SiteOptions{Server: s, Remembers: true})
+	forgetful := lab.StartSite(t, lab.SiteOptions{Server: s})
+	j := startBlockage(t, s)
+	j.waitForPool(r, 0)
+	j.queue(flood - jrubies)
+	for _, site := range []*lab.Site{r, forgetful} {
+		site.WaitStatus(time.Minute, func(s lab.Status) error {
+			if detail := s.Services[0].Verdict.Detail; !strings.Contains(detail, "more requests than threads") {
+				return fmt.Errorf("not saturated: %s", detail)
+			}
+			return nil
+		})
+	}
+	for range 3 {
+		r.Stop()
+		r.Start()
+		r.WaitVerdict("busy: jruby-busy", 10*time.Second)
+		if code, body, err := r.Ask("/"); code != http.StatusOK {
+			t.Errorf("after a restart of pmcheck: %d %q, %v", code, body, err)
+		}
+	}
+	forgetful.Stop()
+	forgetful.Start()
+	forgetful.WaitRefusal("unhealthy: timeout", 10*time.Second)
+	j.open()
+	r.WaitServing(2 * time.Minute)
+	j.end()
+	r.WaitVerdict("healthy: ok", time.Minute)
+}
