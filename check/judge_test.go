@@ -131,7 +131,7 @@ func TestAJudgeLeavesNoDoubtfulMemory(t *testing.T) {
 	}{
 		{"not all files are in use", func(r *check.Result) { r.Warning = doubt }},
 		{"no certificate", func(r *check.Result) { r.Anonymous = doubt }},
-		{"another name", func(r *check.Result) { r.Lacks = certname }},
+		{"the certificate has another name, or none is known", func(r *check.Result) { r.TLS = "TLS 1.3" }},
 		{"auth.conf denies the status", func(r *check.Result) { r.Denied = &check.Fault{Reason: check.AuthDenied} }},
 		{"the process is not known", func(r *check.Result) { r.Listener = "" }},
 	} {

@@ -212,8 +212,9 @@ type Result struct {
 	Waiting  int    // see Listening.Waiting; 0 if it is not known
 }
 
-// Doubted reports whether the answer left open something that pmcheck finds out otherwise: its files are not all in
-// use, it has no certificate, the master's certificate has another name, or auth.conf denies the status.
+// Doubted reports whether the answer left open something that pmcheck finds out otherwise: one end of the TLS
+// connection has not proved who it is, the files are not all in use, or auth.conf denies the status.
 func (r Result) Doubted() bool {
-	return r.Warning != nil || r.Anonymous != nil || r.Lacks != "" || r.Denied != nil
+	unproved := r.TLS != "" && !r.Proved
+	return unproved || r.Warning != nil || r.Anonymous != nil || r.Denied != nil
 }

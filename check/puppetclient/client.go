@@ -281,12 +281,13 @@ func (c *conn) shakeHands(ctx context.Context, m *material, name string) error {
 	}
 
 	c.Conn, c.expires = secured, m.nextExpiry(secured.ConnectionState().PeerCertificates, c.born)
-	if name != c.client.ServerName {
+	byItsName := name != "" && name == c.client.ServerName
+	if !byItsName {
 		c.lacks = c.client.ServerName
 	}
 	ownSent := asked && c.trouble == nil && m.own.Leaf != nil
-	serverVerified := m.roots != nil && m.why == nil && c.lacks == ""
-	c.proved = ownSent && serverVerified
+	allVerified := m.roots != nil && m.why == nil
+	c.proved = ownSent && byItsName && allVerified
 	return nil
 }
 
