@@ -44,9 +44,9 @@ func probe() Check {
 			{pc.NameLookup, "set probe.address to an address, for example 127.0.0.1:8140"},
 			{pc.Timeout, "look for a full garbage collection, a stopped process, or some 200 requests that wait"},
 			{pc.ConnectionLost, ""},
-			{NotAccepting, "no descriptors left? compare /proc/PID/fd with LimitNOFILE= of the unit, then restart puppetserver"},
-			{pc.TLSFailed, "does something else have the port (ss -ltnp), or does webserver.conf allow only DHE ciphers, which " +
-				"pmcheck lacks? add ECDHE to cipher-suites"},
+			{NotAccepting, "are descriptors left? compare /proc/PID/fd with LimitNOFILE=, then restart puppetserver"},
+			{pc.TLSFailed, "does something else have the port (ss -ltnp), or does webserver.conf allow DHE ciphers only, " +
+				"which pmcheck lacks? add ECDHE to cipher-suites"},
 
 			{pc.OwnFiles, "add pmcheck's user to the group puppet (pe-puppet on PE) and restart pmcheck; by hand, use sudo"},
 			{pc.OwnFilesMissing, "is certname right in pmcheck config? then there is no certificate yet: puppet ssl bootstrap"},

@@ -341,12 +341,10 @@ func remoteAlert(err error) bool {
 	return is && op.Op == "remote error"
 }
 
-// certificateAlerts are the alerts with which a server refuses the certificate of a client, or the lack of one: 42 to
-// 49 but for 47, and 116, of RFC 8446, section 6.2.
-var certificateAlerts = []tls.AlertError{42, 43, 44, 45, 46, 48, 49, 116}
-
-// refusesCertificate reports whether a TLS alert that was sent by the peer speaks of our certificate.
+// refusesCertificate reports whether a TLS alert that was sent by the peer refuses the certificate of a client, or the
+// lack of one: 42 to 49 but for 47, and 116, of RFC 8446, section 6.2.
 func refusesCertificate(alert error) bool {
+	certificateAlerts := []tls.AlertError{42, 43, 44, 45, 46, 48, 49, 116}
 	op, is := errors.AsType[*net.OpError](alert)
 	return is && slices.ContainsFunc(certificateAlerts, func(a tls.AlertError) bool {
 		return op.Err.Error() == a.Error() // the type of op.Err is not exported

@@ -194,6 +194,14 @@
           'Balancers are answered by what is true of the master, but an expired CRL that refuses agents may go unseen.',
         ),
         alert(
+          'PmcheckStatusDenied',
+          severities.week,
+          m('check_reason_info', 'reason="auth-denied"'),
+          '10m',
+          'auth.conf on {{ $labels.instance }} denies the status to pmcheck',
+          'Agents are served, but JRubies that start or are stuck, and the requests that hold them, are not seen.',
+        ),
+        alert(
           'PmcheckBudgetUnreachable',
           severities.week,
           m('budget_reachable') + ' == 0',

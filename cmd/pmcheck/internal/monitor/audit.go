@@ -10,7 +10,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// audit logs what has changed: one line for each change of a verdict or a hold.
+// audit logs what has changed: one line for each change of a verdict, a warning or a hold.
 // Probes are logged at debug: a line every few seconds hides the one that matters.
 type audit struct{ log *slog.Logger }
 
@@ -31,7 +31,34 @@ func (a audit) note(before, after *State) {
 		}
 		a.verdict(old, now)
 	}
+	a.warnings(before, after)
 	a.holds(before, after)
+}
+
+// warnings logs the beginning and the end of what a check warns of and no verdict shows.
+func (a audit) warnings(before, after *State) {
+	was, is := warnings(before.Findings), warnings(after.Findings)
+	for name, f := range is {
+		if f.Reason != was[name].Reason {
+			a.log.Warn("check warns", "check", name, "reason", f.Reason, "detail", f.Detail, "hint", check.Hint(f.Reason))
+		}
+	}
+	for name, f := range was {
+		if _, still := is[name]; !still {
+			a.log.Info("check no longer warns", "check", name, "reason", f.Reason)
+		}
+	}
+}
+
+// warnings returns the findings that are not good and say nothing about the health of the master, by check.
+func warnings(findings []check.Finding) map[string]check.Finding {
+	list := map[string]check.Finding{}
+	for _, f := range findings {
+		if f.Health == "" && (f.State == check.StateWarn || f.State == check.StateBad) {
+			list[f.Check] = f
+		}
+	}
+	return list
 }
 
 func (a audit) verdict(old, now *Service) {

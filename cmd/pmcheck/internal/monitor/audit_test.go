@@ -11,8 +11,43 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/drain"
 )
+
+// TestAuditLogsWhatNoVerdictShows: a warning that takes nothing out is logged when it begins and ends.
+func TestAuditLogsWhatNoVerdictShows(t *testing.T) {
+	varies := regexp.MustCompile(`(?m)^time=\S+ | hint="[^"]*"`)
+	log, state := &bytes.Buffer{}, &State{}
+	a := audit{slog.New(slog.NewTextHandler(log, nil))}
+	denied := check.Finding{Check: check.CheckJRuby, State: check.StateWarn, Reason: check.AuthDenied, Detail: "403"}
+	good := check.Finding{Check: check.CheckJRuby, State: check.StateOK, Reason: check.OK}
+	busy := check.Finding{Check: check.CheckJRuby, State: check.StateWarn, Health: check.Busy, Reason: check.JRubyBusy}
+	unknown := check.Finding{Check: check.CheckJRuby, State: check.StateNone, Reason: check.NotKnown}
+	const begins = "level=WARN msg=\"check warns\" check=jruby reason=auth-denied detail=403\n"
+	const ends = "level=INFO msg=\"check no longer warns\" check=jruby reason=auth-denied\n"
+	for _, step := range []struct {
+		name    string
+		finding check.Finding
+		want    string
+	}{
+		{"good", good, ""},
+		{"denied", denied, begins},
+		{"still denied", denied, ""},
+		{"good again", good, ends},
+		{"denied again", denied, begins},
+		{"busy, which a verdict shows", busy, ends},
+		{"not known", unknown, ""},
+	} {
+		next := &State{Published: time.Now(), Findings: []check.Finding{step.finding}}
+		log.Reset()
+		a.note(state, next)
+		state = next
+		if d := cmp.Diff(step.want, varies.ReplaceAllString(log.String(), "")); d != "" {
+			t.Errorf("%s (-want +got):\n%s", step.name, d)
+		}
+	}
+}
 
 func TestAuditLogsHolds(t *testing.T) {
 	varies := regexp.MustCompile(`(?m)^time=\S+ (level=INFO )?| \([^)]*\)`)
