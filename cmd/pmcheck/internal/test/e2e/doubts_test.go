@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 // TestDoubts configures one Puppet Server so that it serves agents, while pmcheck cannot find out or agree on
@@ -138,6 +140,26 @@ func testStatusDenied(t *testing.T, s *lab.PuppetServer) {
 	if code, body, err := s.Get(agentName, "/status/v1/simple"); code != http.StatusForbidden {
 		t.Errorf("%d %q, %v; want 403", code, body, err)
 	}
+
+	// What a drain waits for is connections, since nobody tells which requests hold a JRuby.
+	r.Hold(drain.Drain)
+	j := startBlockage(t, s)
+	r.WaitStatus(time.Minute, func(s lab.Status) error {
+		list := balancer.Texts(s.Services[0].Obstacles, 10)
+		if !strings.Contains(strings.Join(list, "; "), "connections in use") {
+			return fmt.Errorf("in the way: %q", list)
+		}
+		return nil
+	})
+	j.end()
+	took = r.WaitStatus(time.Minute, func(s lab.Status) error {
+		if list := balancer.Texts(s.Services[0].Obstacles, 10); len(list) > 0 {
+			return fmt.Errorf("in the way: %q", list)
+		}
+		return nil
+	})
+	t.Logf("measured: idle %v after the last request", took)
+	r.Hold(drain.Ready)
 
 	// Without a certificate, which is a second doubt, the same answer may be that of any server.
 	key := s.CertFiles(s.Certname()).Key

@@ -13,6 +13,9 @@ import (
 // A fault is one thing that goes wrong. The master serves before and after it.
 type fault struct {
 	area, name string
+	// prepare makes what comes before it, and restore ends that. Neither is observed: both may take the master
+	// out for a while.
+	prepare, restore func(*faultSite)
 	// inject makes it happen and returns once it has happened.
 	inject func(*faultSite)
 	// mend ends it; nil is for a fault that ends by itself.
@@ -54,6 +57,11 @@ func (s *faultSite) with(t *testing.T) *faultSite {
 func (s *faultSite) test(f fault) {
 	s.t.Helper()
 	s.waitForServing()
+	if f.prepare != nil {
+		s.t.Cleanup(func() { f.restore(s) })
+		f.prepare(s)
+		s.waitForServing()
+	}
 	answers := s.Record(5 * time.Millisecond)
 	states := lab.StartRecord(s.t, 20*time.Millisecond, s.state)
 	r := row{fault: f, began: time.Now()}

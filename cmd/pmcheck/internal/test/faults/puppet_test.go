@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
@@ -30,6 +31,7 @@ func jvmFaults() []fault {
 		crashed  = "503 warming: unit-crashed"
 		silent   = "503 unhealthy: timeout"
 		lost     = "503 unhealthy: connection-lost"
+		deaf     = "503 unhealthy: not-accepting"
 	)
 	return []fault{
 		{name: "killed (`kill -9`)", inject: killJVM,
@@ -37,12 +39,11 @@ func jvmFaults() []fault {
 		{name: "stopped (`kill -STOP`)", inject: signalJVM("STOP"), mend: signalJVM("CONT"),
 			said: []string{silent}, within: unanswered, back: 4 * time.Second},
 		{
-			name:   "no file descriptors left, seen at the next handshake",
+			name:   "no file descriptors left",
 			inject: exhaustFiles,
 			mend:   grantFiles,
-			long:   true,
-			said:   []string{silent, lost},
-			within: 6 * time.Minute, // a kept connection is answered until it is five minutes old
+			said:   []string{deaf, silent, lost},
+			within: 10 * time.Second,
 			back:   10 * time.Second,
 		},
 		{
@@ -72,14 +73,24 @@ func jvmFaults() []fault {
 func puppetFaults() []fault {
 	return []fault{
 		{
-			name:   "`auth.conf` without the status",
-			long:   true,
-			inject: func(s *faultSite) { s.denyStatus(); s.reload() },
-			mend:   func(s *faultSite) { s.Host.MustRun("mv", authConf+".good", authConf); s.reload() },
-			said:   []string{"503 unknown: auth-denied"},
-			within: reloadTime,
-			back:   reloadTime,
-			lasts:  unanswered,
+			name:    "`auth.conf` without the status",
+			long:    true,
+			prepare: (*faultSite).denyStatus,
+			restore: (*faultSite).allowStatus,
+			inject:  func(s *faultSite) { s.WaitFinding(check.CheckJRuby, check.AuthDenied, startTime) },
+			lasts:   unanswered,
+		},
+		{
+			name:    "`auth.conf` without the status, and no key",
+			long:    true,
+			prepare: (*faultSite).denyStatus,
+			restore: (*faultSite).allowStatus,
+			inject:  func(s *faultSite) { s.keepSSL(); hideKey(s) },
+			mend:    (*faultSite).restoreSSL,
+			said:    []string{"503 unknown: auth-denied"},
+			within:  unanswered,
+			back:    unanswered,
+			lasts:   unanswered,
 		},
 		{name: "`systemctl reload`, a compile in flight, no guard", long: true, inject: func(s *faultSite) {
 			s.Host.MustRun("systemctl", "stop", reloadGuard)
@@ -204,4 +215,10 @@ func (s *faultSite) denyStatus() {
             name: "no status"
         },`
 	s.Host.WriteFile(authConf, strings.Replace(conf, "rules: [", "rules: ["+rule, 1), 0o644)
+	s.reload()
+}
+
+func (s *faultSite) allowStatus() {
+	s.Host.MustRun("mv", authConf+".good", authConf)
+	s.reload()
 }
