@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"context"
 	"crypto/x509"
 	"fmt"
 	"net"
@@ -9,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -31,6 +34,7 @@ func TestDoubts(t *testing.T) {
 		run  func(*testing.T, *lab.PuppetServer)
 	}{
 		{"restart of pmcheck while saturated", testRestartWhileSaturated},
+		{"garbage collections", testCollections},
 		{"no descriptors", testNoDescriptors},
 		{"ciphers", testCiphers},
 		{"name of the agents", testNameOfAgents},
@@ -216,13 +220,44 @@ func testNoDescriptors(t *testing.T, s *lab.PuppetServer) {
 	r.WaitVerdict("healthy: ok", 30*time.Second)
 }
 
+// testCollections: a full garbage collection stops the process for up to a second, and the connections that agents
+// make meanwhile wait in the kernel's queue. A process that is stopped by a signal for as long looks the same.
+func testCollections(t *testing.T, s *lab.PuppetServer) {
+	r := lab.StartSite(t, lab.SiteOptions{Server: s})
+	answers := r.Record(5 * time.Millisecond)
+	agents, stop := context.WithCancel(t.Context())
+	var work sync.WaitGroup
+	for range 3 {
+		work.Go(func() {
+			for agents.Err() == nil {
+				s.Get(agentName, "/puppet/v3/environments") // each over a new connection
+			}
+		})
+	}
+	for i := range 20 {
+		s.Signal(syscall.SIGSTOP)
+		lab.Pause(t, time.Second)
+		s.Signal(syscall.SIGCONT)
+		lab.Pause(t, time.Second+time.Duration(i)*97*time.Millisecond)
+	}
+	stop()
+	work.Wait()
+	answers.Stop().AssertOnly("200 Puppet Server is running.")
+	t.Logf("measured: 20 collections of a second: %s", answers)
+}
+
+// herd is more agents at once than Jetty has threads, three times.
+const herd = 600
+
 // testRestartWhileSaturated: a new daemon cannot know a master that does not answer, and the one before it did.
 func testRestartWhileSaturated(t *testing.T, s *lab.PuppetServer) {
 	r := lab.StartSite(t, lab.SiteOptions{Server: s, Remembers: true})
 	forgetful := lab.StartSite(t, lab.SiteOptions{Server: s})
+	steady := lab.StartSite(t, lab.SiteOptions{Server: s})
 	j := startBlockage(t, s)
 	j.waitForPool(r, 0)
-	j.queue(flood - jrubies)
+	answers := steady.Record(5 * time.Millisecond)
+	j.queue(herd - jrubies)
 	for _, site := range []*lab.Site{r, forgetful} {
 		site.WaitStatus(time.Minute, func(s lab.Status) error {
 			if detail := s.Services[0].Verdict.Detail; !strings.Contains(detail, "more requests than threads") {
@@ -243,7 +278,8 @@ func testRestartWhileSaturated(t *testing.T, s *lab.PuppetServer) {
 	forgetful.Start()
 	forgetful.WaitRefusal("unhealthy: timeout", 10*time.Second)
 	j.open()
-	r.WaitServing(2 * time.Minute)
+	steady.WaitVerdict("healthy: ok", 2*time.Minute)
+	answers.Stop().AssertOnly("200 Puppet Server is running.") // no false alarm by the queue of the kernel
 	j.end()
 	r.WaitVerdict("healthy: ok", time.Minute)
 }
