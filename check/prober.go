@@ -50,7 +50,7 @@ type Prober struct {
 	searched time.Time   // when that was; zero if another version may have been started
 	denies   bool        // by the last search, auth.conf denies the whole Status API
 	noPool   error       // why its answers have no pool
-	queued   time.Time   // since when each look has found connections that wait to be accepted; zero if the last did not
+	queued   time.Time   // since when it has left connections waiting at each look; zero if not at the last
 }
 
 // Listening is what the kernel knows of the socket on which a master listens.
@@ -78,8 +78,8 @@ func (p *Prober) Probe(ctx context.Context) Result {
 	if answered && r.Fault != nil && (wasPending || r.Fault.Reason != puppetclient.Timeout && p.last.Fault == nil) {
 		r, answered = p.await(ctx)
 	}
-	r = p.look(r, asked)
-	if answered && p.overdue(r) {
+	r = p.look(r, answered)
+	if p.overdue() {
 		r, answered = p.knock(ctx, r)
 	}
 
@@ -93,29 +93,31 @@ func (p *Prober) Probe(ctx context.Context) Result {
 	return r
 }
 
-// look adds to the result of a probe that began at a time what the kernel knows of the master's socket, and notes
-// since when connections wait there.
-func (p *Prober) look(r Result, began time.Time) Result {
+// look adds to a result what the kernel knows of the master's socket, and notes since when the master leaves
+// connections waiting there although it answers. One that does not answer may be in a garbage collection.
+func (p *Prober) look(r Result, answered bool) Result {
 	r.Listener, r.Waiting = "", 0
 	if p.Listens != nil {
 		if socket, err := p.Listens(); err == nil {
 			r.Listener, r.Waiting = socket.ID, socket.Waiting
 		}
 	}
-	switch {
-	case r.Waiting == 0 || r.Handshake: // a new connection has just been accepted
+
+	acceptsNow := r.Handshake // the connection of this very answer is new
+	leavesWaiting := answered && r.Fault == nil && r.Waiting > 0 && !acceptsNow
+	if !leavesWaiting {
 		p.queued = time.Time{}
-	case p.queued.IsZero():
-		p.queued = began
+	} else if p.queued.IsZero() {
+		p.queued = time.Now()
 	}
 	return r
 }
 
-// overdue reports whether the master, which has just answered on a kept connection, leaves others waiting for so long
-// that it may have stopped to accept them: its process has no descriptors left, for example. In a herd of agents, and
-// after a garbage collection, the queue is empty again at the next look.
-func (p *Prober) overdue(r Result) bool {
-	return r.Fault == nil && !p.queued.IsZero() && time.Since(p.queued) >= AcceptTime
+// overdue reports whether the master has left connections waiting in two looks, a second apart: it may have stopped to
+// accept them, without descriptors for example. In a herd of agents the queue is empty again at the next look.
+func (p *Prober) overdue() bool {
+	const second = 9 * time.Second / 10 // less what one answer may take longer than another
+	return !p.queued.IsZero() && time.Since(p.queued) >= second
 }
 
 // knock finds out whether the process accepts a new connection. If it does not, it may be in a garbage collection,
@@ -125,9 +127,11 @@ func (p *Prober) knock(ctx context.Context, r Result) (Result, bool) {
 	if p.accepts(ctx) {
 		return r, true
 	}
+
+	since := p.queued
 	r, answered := p.await(ctx)
-	r = p.look(r, p.queued)
-	if !answered || !p.overdue(r) || p.accepts(ctx) {
+	r = p.look(r, answered)
+	if !p.queued.Equal(since) || p.accepts(ctx) {
 		return r, answered
 	}
 	r.Fault = &Fault{Reason: NotAccepting, Err: fmt.Errorf(
