@@ -95,9 +95,11 @@ type Probe struct {
 // maxAge returns MaxAge. A verdict must outlive the longest normal time from one result to the verdict that the master
 // is silent, or a slow master would be unknown instead of unhealthy: an interval, then a timeout or the time in which a
 // process must accept a connection. One more interval covers a probe that a busy scheduler started late.
-func (p Probe) maxAge() time.Duration {
-	return 2*p.Interval + max(p.Timeout, p.Timeout/3+check.AcceptTime)
-}
+func (p Probe) maxAge() time.Duration { return 2*p.Interval + p.Longest() }
+
+// Longest returns how long a probe takes of a master that is silent: it waits for an answer, and finds out whether the
+// process accepts connections.
+func (p Probe) Longest() time.Duration { return max(p.Timeout, p.Timeout/3+check.AcceptTime) }
 
 // Guard says how long the guard may wait. pmcheck-guard@.service runs it before
 // Puppet Server stops and after it has started; its own timeouts are above the

@@ -125,13 +125,14 @@ func (d *Daemon) Serve(ctx context.Context) error {
 	return group.Wait()
 }
 
-// waitForVerdict returns once there is a verdict, or the timeout of a probe has passed.
-// An answer before that would be 503 for a healthy master, only because the daemon has
+// waitForVerdict returns once there is a verdict, or the longest probe should have ended.
+// An answer before that would be 503 for a master that is healthy, or saturated, only because the daemon has
 // just started.
 func (d *Daemon) waitForVerdict(ctx context.Context) {
+	longest := d.settings.Load().Probe.Longest()
 	select {
 	case <-d.monitor.Judged():
-	case <-time.After(d.settings.Load().Probe.Timeout):
+	case <-time.After(longest + longest/4): // a busy machine is late
 	case <-ctx.Done():
 	}
 }

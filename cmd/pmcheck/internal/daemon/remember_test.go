@@ -1,8 +1,10 @@
 package daemon_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -15,6 +17,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -141,6 +144,27 @@ func TestRestartKeepsASaturatedMasterAsLongAsItsProcessLives(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The first check of a balancer comes before the first verdict, which takes the whole timeout of a probe.
+func TestFirstAnswerAfterARestartIsOfASaturatedMaster(t *testing.T) {
+	t.Parallel()
+	r := start(t, func(c *config.Config) { c.Probe.Timeout = 300 * time.Millisecond })
+	r.waitFor(200, answer.Serving)
+	must(t, r.master.Set(checktest.Saturated))
+	r.stop()
+	d := daemon.New(r.config, "test.yaml", slog.New(slog.DiscardHandler))
+	d.Runtime = r.runtime
+	must(t, d.Listen(t.Context()))
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- d.Serve(ctx) }()
+	r.Daemon = d
+	if code, body := r.ask("GET / HTTP/1.0\r\n\r\n"); code != 200 {
+		t.Errorf("%d %q, want 200", code, body)
+	}
+	cancel()
+	must(t, <-done)
 }
 
 // A master that was out stays out: its last good answer is not what the next daemon goes on from.
