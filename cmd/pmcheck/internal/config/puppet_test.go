@@ -130,6 +130,22 @@ localcacert = /ca.pem # of $name
 	}
 }
 
+// The master's certificate may have any name that agents use: an agent that is told nothing asks for puppet.
+func TestProbeKnowsTheNamesThatAgentsUse(t *testing.T) {
+	for conf, want := range map[string][]string{
+		"":                                   {"puppet"},
+		"server = Pool.example.org\n":        {"pool.example.org"},
+		"dns_alt_names = a.example.org, b\n": {"a.example.org", "b", "puppet"},
+		"dns_alt_names = a\nserver = pool\nca_server = ca\n": {"a", "pool"},
+	} {
+		conf = "[main]\ncertname = m1\n" + conf
+		c := found(t, map[string]string{oldConf: conf, debian: ""}, "").Config
+		if d := cmp.Diff(want, c.Probe.Names); d != "" {
+			t.Errorf("%q (-want +got):\n%s", conf, d)
+		}
+	}
+}
+
 // What Puppet's settings say beside those of pmcheck.
 func TestPuppetSaysMore(t *testing.T) {
 	type more struct {
