@@ -21,6 +21,9 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
+// startTime bounds a start of Puppet Server on a busy machine.
+const startTime = 4 * time.Minute
+
 // TestDoubts configures one Puppet Server so that it serves agents, while pmcheck cannot find out or agree on
 // something by itself. Balancers are told 200, and 503 as soon as the master does not serve.
 func TestDoubts(t *testing.T) {
@@ -36,9 +39,9 @@ func TestDoubts(t *testing.T) {
 		{"restart of pmcheck while saturated", testRestartWhileSaturated},
 		{"garbage collections", testCollections},
 		{"no descriptors", testNoDescriptors},
+		{"status denied", testStatusDenied},
 		{"ciphers", testCiphers},
 		{"name of the agents", testNameOfAgents},
-		{"status denied", testStatusDenied},
 	} {
 		if !t.Run(test.name, func(t *testing.T) { test.run(t, s) }) {
 			return // the next one would meet a server in an unknown state
@@ -73,20 +76,18 @@ func testCiphers(t *testing.T, s *lab.PuppetServer) {
 		dheOnly bool
 	}{
 		{ciphers: "TLS_RSA_WITH_AES_128_GCM_SHA256"},
-		{ciphers: "TLS_RSA_WITH_AES_256_CBC_SHA"},
 		{ciphers: "TLS_DHE_RSA_WITH_AES_256_GCM_SHA384", dheOnly: true},
-		// Of the Foreman's puppet module, 2018 to 2020.
-		{ciphers: "TLS_RSA_WITH_AES_256_CBC_SHA256, TLS_RSA_WITH_AES_256_CBC_SHA, TLS_RSA_WITH_AES_128_CBC_SHA256, " +
-			"TLS_RSA_WITH_AES_128_CBC_SHA"},
+		// Of the Foreman's puppet module, 2018 to 2020. Go has no CBC with SHA-256 and a key of 256 bits.
+		{ciphers: "TLS_RSA_WITH_AES_256_CBC_SHA256, TLS_RSA_WITH_AES_256_CBC_SHA"},
 	} {
 		startAnew(t, s, "cipher-suites: ["+tt.ciphers+"], ssl-protocols: [TLSv1.2]")
 		if tt.dheOnly {
-			r.WaitRefusal("unhealthy: tls-failed", time.Minute)
+			r.WaitRefusal("unhealthy: tls-failed", startTime)
 			if detail := r.Status().Services[0].Verdict.Detail; !strings.Contains(detail, "handshake failure") {
 				t.Errorf("%s: %s", tt.ciphers, detail)
 			}
 		} else {
-			r.WaitVerdict("healthy: ok", time.Minute)
+			r.WaitVerdict("healthy: ok", startTime)
 		}
 		assertAgentServed(t, s, s.Certname())
 		t.Logf("measured: %s: %s", tt.ciphers, r.Answer())
@@ -98,7 +99,7 @@ func testCiphers(t *testing.T, s *lab.PuppetServer) {
 	s.RenewCRL()
 	r.WaitServing(20 * time.Second)
 	startAnew(t, s, "")
-	r.WaitVerdict("healthy: ok", time.Minute)
+	r.WaitVerdict("healthy: ok", startTime)
 }
 
 // testNameOfAgents: the master has a certificate of the pool alone.
@@ -112,7 +113,7 @@ func testNameOfAgents(t *testing.T, s *lab.PuppetServer) {
 	files := s.CertFiles(pool)
 	startAnew(t, s, fmt.Sprintf("ssl-cert: %q, ssl-key: %q, ssl-ca-cert: %q, ssl-crl-path: %q",
 		files.Certificate, files.Key, files.CA, files.CRL))
-	r.WaitVerdict("healthy: ok", time.Minute)
+	r.WaitVerdict("healthy: ok", startTime)
 	assertAgentServed(t, s, pool)
 	r.WaitFinding(check.CheckExpiry, check.NameMissing, 10*time.Second)
 	t.Logf("measured: %s: %s", r.Answer(), lab.Finding(r.Status(), check.CheckExpiry).Detail)
@@ -120,10 +121,10 @@ func testNameOfAgents(t *testing.T, s *lab.PuppetServer) {
 	s.IssueCert(pool, func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Hour) })
 	startAnew(t, s, fmt.Sprintf("ssl-cert: %q, ssl-key: %q, ssl-ca-cert: %q, ssl-crl-path: %q",
 		files.Certificate, files.Key, files.CA, files.CRL))
-	r.WaitRefusal("unhealthy: server-certificate-expired", time.Minute)
+	r.WaitRefusal("unhealthy: server-certificate-expired", startTime)
 	lab.Write(t, conf, was)
 	startAnew(t, s, "")
-	r.WaitVerdict("healthy: ok", time.Minute)
+	r.WaitVerdict("healthy: ok", startTime)
 }
 
 // denyStatus is what an auth.conf of before the Status API had rules amounts to.
@@ -136,7 +137,7 @@ func testStatusDenied(t *testing.T, s *lab.PuppetServer) {
 	was := lab.Read(t, conf)
 	lab.Write(t, conf, strings.Replace(was, "rules: [", "rules: ["+denyStatus+",", 1))
 	startAnew(t, s, "")
-	took := r.WaitFinding(check.CheckJRuby, check.AuthDenied, time.Minute)
+	took := r.WaitFinding(check.CheckJRuby, check.AuthDenied, startTime)
 	r.WaitVerdict("healthy: ok", time.Second)
 	r.WaitServing(time.Second)
 	assertAgentServed(t, s, s.Certname())
@@ -182,7 +183,7 @@ func testStatusDenied(t *testing.T, s *lab.PuppetServer) {
 	r.WaitRefusal("unhealthy: refused", 5*time.Second)
 	lab.Write(t, conf, was)
 	startAnew(t, s, "")
-	r.WaitVerdict("healthy: ok", time.Minute)
+	r.WaitVerdict("healthy: ok", startTime)
 }
 
 // testNoDescriptors: the process answers on the connections that it has, and accepts no other.
@@ -286,5 +287,5 @@ func testRestartWhileSaturated(t *testing.T, s *lab.PuppetServer) {
 	steady.WaitVerdict("healthy: ok", 2*time.Minute)
 	answers.Stop().AssertOnly("200 Puppet Server is running.") // no false alarm by the queue of the kernel
 	j.end()
-	r.WaitVerdict("healthy: ok", time.Minute)
+	r.WaitVerdict("healthy: ok", startTime)
 }
