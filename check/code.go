@@ -2,6 +2,7 @@ package check
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -23,8 +24,12 @@ import (
 	"github.com/pmcheck/pmcheck/check/text"
 )
 
-// CheckCode is the name of the check. It has no reasons of its own.
-const CheckCode = "code"
+// The name of the check, and its reason.
+const (
+	CheckCode = "code"
+
+	DeployFailed Reason = "deploy-failed"
+)
 
 // CodeSettings say where the environments are.
 type CodeSettings struct {
@@ -38,10 +43,20 @@ const (
 	maxEnvironments = 1000   // that are reported
 	maxEntries      = 10_000 // of a directory
 	maxRecord       = 1      // MiB of a record of r10k or g10k, which has about 100 bytes for each module
+	maxMoment       = 40     // bytes of a time in a record
+	// g10k writes its record when it begins, as one that has not succeeded, and again when it is done.
+	deployTime = time.Hour
 )
 
 func code() Check {
-	return Check{Name: CheckCode, Severity: Warn, Shared: true}
+	return Check{
+		Name:     CheckCode,
+		Severity: Warn,
+		Shared:   true,
+		Reasons: []Cause{
+			{DeployFailed, "see what it says: r10k deploy environment NAME -m --verbose"},
+		},
+	}
 }
 
 func (s CodeSettings) schedule() *Scheduled {
@@ -55,7 +70,11 @@ func (s CodeSettings) schedule() *Scheduled {
 		case len(list) == 0:
 			return Finding{}
 		}
-		f.Code, f.Value = list, fmt.Sprintf("%d environments, code %s", len(list), hash(list))
+		f.Code, f.Value = list, fmt.Sprintf("%d environments, code %s", len(list), hash(ids(list)))
+		if failed := failures(list); len(failed) > 0 {
+			f.State, f.Reason = StateWarn, DeployFailed
+			f.Detail = "the last deployment failed: " + strings.Join(text.First(failed, 5), ", ")
+		}
 		return f
 	}
 	return &Scheduled{Check: check, Interval: codeEvery, Timeout: codeEvery / 2}
@@ -69,23 +88,58 @@ type Environment struct {
 	// ID is a hash of what r10k or g10k has deployed, else the commit that is checked out, else
 	// the newest modification time of what is in the environment.
 	ID string `json:"id"`
+	// Failed is when the last deployment by r10k or g10k failed, as the tool wrote it; empty if it did not.
+	Failed string `json:"failed,omitempty"`
+}
+
+// ids returns what identifies the code of all environments.
+func ids(list []Environment) (lines []string) {
+	for _, e := range list {
+		lines = append(lines, e.Name+" "+e.ID)
+	}
+	return lines
+}
+
+// failures names the environments whose last deployment failed, and when.
+func failures(list []Environment) (names []string) {
+	for _, e := range list {
+		if e.Failed != "" {
+			names = append(names, e.Name+" ("+e.Failed+")")
+		}
+	}
+	return names
 }
 
 func environments(dir string) (list []Environment, err error) {
 	entries, err := entriesOf(dir)
 	for _, e := range entries {
 		if info, err := os.Stat(filepath.Join(dir, e.Name())); err == nil && info.IsDir() && len(list) < maxEnvironments {
-			list = append(list, Environment{text.Printable(e.Name(), maxPath), codeID(filepath.Join(dir, e.Name()))})
+			list = append(list, environment(filepath.Join(dir, e.Name())))
 		}
 	}
 	return list, err
 }
 
-func codeID(dir string) string {
-	records := slices.Concat(deployed(contents(dir, ".r10k-deploy.json")), deployed(contents(dir, ".g10k-deploy.json")))
-	if records != nil {
-		return hash(records)
+func environment(dir string) Environment {
+	e := Environment{Name: text.Printable(filepath.Base(dir), maxPath)}
+
+	var code []string
+	for _, name := range []string{".r10k-deploy.json", ".g10k-deploy.json"} {
+		r := readRecord(filepath.Join(dir, name))
+		code = append(code, r.code()...)
+		e.Failed = cmp.Or(e.Failed, r.failed(time.Now()))
 	}
+
+	if code != nil {
+		e.ID = hash(code)
+	} else {
+		e.ID = checkedOut(dir)
+	}
+	return e
+}
+
+// checkedOut returns the commit that is checked out in dir, else the newest modification time.
+func checkedOut(dir string) string {
 	head := contents(dir, ".git", "HEAD")
 	if ref, symbolic := bytes.CutPrefix(head, []byte("ref: ")); symbolic && filepath.IsLocal(string(ref)) {
 		head = contents(dir, ".git", string(ref))
@@ -103,15 +157,32 @@ func codeID(dir string) string {
 	return newest.UTC().Format(time.RFC3339)
 }
 
-// deployed returns what identifies the code in a record of r10k or g10k; nil if it is none.
-func deployed(record []byte) (lines []string) {
-	var r struct {
-		Signature  string            `json:"signature"`
-		Success    *bool             `json:"deploy_success"`
-		Puppetfile string            `json:"puppetfile_checksum"` // of g10k
-		Modules    []json.RawMessage `json:"module_deploys"`      // of r10k
+// record is what r10k or g10k has written of its last deployment.
+type record struct {
+	Signature  string            `json:"signature"`
+	Success    *bool             `json:"deploy_success"` // nil: it is no record
+	Started    json.RawMessage   `json:"started_at"`
+	Finished   json.RawMessage   `json:"finished_at"`
+	Puppetfile string            `json:"puppetfile_checksum"` // of g10k
+	Modules    []json.RawMessage `json:"module_deploys"`      // of r10k
+
+	written time.Time
+}
+
+func readRecord(path string) (r record) {
+	data := contents(path)
+	if json.Unmarshal(data, &r) != nil {
+		return record{}
 	}
-	if json.Unmarshal(record, &r) != nil || r.Success == nil {
+	if info, err := os.Stat(path); err == nil {
+		r.written = info.ModTime()
+	}
+	return r
+}
+
+// code returns what identifies the code that was deployed.
+func (r record) code() (lines []string) {
+	if r.Success == nil {
 		return nil
 	}
 	for _, m := range r.Modules {
@@ -121,8 +192,30 @@ func deployed(record []byte) (lines []string) {
 	return append(lines, fmt.Sprintf("%q %q %t", r.Signature, r.Puppetfile, *r.Success))
 }
 
+// failed returns when the deployment failed; empty if it did not, or may still be under way.
+func (r record) failed(now time.Time) string {
+	if r.Success == nil || *r.Success {
+		return ""
+	}
+
+	ended := moment(r.Finished)
+	if ended == "" && now.Sub(r.written) < deployTime {
+		return ""
+	}
+	return cmp.Or(ended, moment(r.Started), r.written.UTC().Format(time.RFC3339))
+}
+
+// moment returns a time as a tool has written it; empty if there is none, which g10k writes as the year 1.
+func moment(raw json.RawMessage) string {
+	var written string
+	if json.Unmarshal(raw, &written) != nil || strings.HasPrefix(written, "0001-") {
+		return ""
+	}
+	return text.Printable(written, maxMoment)
+}
+
 // hash returns 48 bits, which is enough to tell deployments apart.
-func hash(list any) string { return fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, list)))[:12] }
+func hash(list []string) string { return fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, list)))[:12] }
 
 // contents returns the content of a small regular file; empty if it cannot be read.
 func contents(path ...string) []byte {

@@ -18,8 +18,14 @@ const r10kRecord = `{"name": "production", "signature": "8820892b7ea4", "started
   "deploy_success": true, "module_deploys": [{"name": "stdlib", "version": "9.6.0", "sha": null},
     {"name": "profile", "version": "main", "sha": "6a2d3d3c7e5b"}]}`
 
-// idOf returns the ID of an environment with these files. The files are as old as the directory.
+// idOf returns the ID of an environment with these files.
 func idOf(t *testing.T, files map[string]string) string {
+	t.Helper()
+	return findCode(t, files).Code[0].ID
+}
+
+// findCode returns the finding for one environment with these files, which are as old as the directory.
+func findCode(t *testing.T, files map[string]string) check.Finding {
 	t.Helper()
 	dir, environment := t.TempDir(), fstest.MapFS{}
 	for name, content := range files {
@@ -33,10 +39,10 @@ func idOf(t *testing.T, files map[string]string) string {
 		os.Chtimes(path, then, then)
 	}
 	got := newCode(dir).Check(t.Context())
-	if len(got.Code) != 1 || got.Code[0].Name != "production" || got.State != check.StateOK || got.Health != "" {
+	if len(got.Code) != 1 || got.Code[0].Name != "production" || got.Health != "" {
 		t.Fatalf("%+v, want one environment", got)
 	}
-	return got.Code[0].ID
+	return got
 }
 
 func newCode(dir string) *check.Scheduled {
@@ -75,6 +81,59 @@ func TestCodeIsIdentified(t *testing.T) {
 				t.Errorf("%q, want %q, or another than %q", got, tt.want, deployed)
 			}
 		})
+	}
+}
+
+func TestFailedDeploymentIsAWarningWithItsTime(t *testing.T) {
+	const r10k, g10k = ".r10k-deploy.json", ".g10k-deploy.json"
+	long := strings.Repeat("x", 1000)
+	for _, tt := range []struct {
+		name, file, record string
+		want               string // the detail; empty: no warning
+	}{
+		{"by r10k", r10k, `{"deploy_success":false,"started_at":"09:00","finished_at":"2026-11-20 09:01:00 +0000"}`,
+			"production (2026-11-20 09:01:00 +0000)"},
+		{"without an end", r10k, `{"deploy_success":false,"started_at":"2026-11-20 09:00"}`, "production (2026-11-20 09:00)"},
+		{"without a time", r10k, `{"deploy_success":false}`, "production (2026-11-20T09:00:00Z)"},
+		{"g10k died", g10k, `{"deploy_success":false,"started_at":"9:00","finished_at":"0001-01-01T00:00:00Z"}`,
+			"production (9:00)"},
+		{"a hostile time", r10k, `{"deploy_success":false,"finished_at":"\u001b[2J` + long + `"}`,
+			"production ([2J" + long[:37] + ")"},
+		{"succeeded", r10k, r10kRecord, ""},
+		{"no record", r10k, `{"finished_at":"2026-11-20"}`, ""},
+	} {
+		got := findCode(t, map[string]string{tt.file: tt.record})
+		want := check.Finding{State: check.StateOK, Reason: check.OK}
+		if tt.want != "" {
+			want = check.Finding{State: check.StateWarn, Reason: check.DeployFailed,
+				Detail: "the last deployment failed: " + tt.want}
+		}
+		if got.State != want.State || got.Reason != want.Reason || got.Detail != want.Detail {
+			t.Errorf("%s: %s %s %q, want %s %s %q", tt.name, got.State, got.Reason, got.Detail, want.State, want.Reason,
+				want.Detail)
+		}
+	}
+}
+
+// g10k writes deploy_success false when it begins.
+func TestDeploymentUnderWayIsNoFailure(t *testing.T) {
+	dir := t.TempDir()
+	record := filepath.Join(dir, "production", ".g10k-deploy.json")
+	if err := os.CopyFS(dir, fstest.MapFS{"production/.g10k-deploy.json": &fstest.MapFile{
+		Data: []byte(`{"deploy_success":false,"finished_at":"0001-01-01T00:00:00Z"}`), Mode: 0o600}}); err != nil {
+		t.Fatal(err)
+	}
+	for age, want := range map[time.Duration]check.State{
+		59 * time.Minute: check.StateOK,
+		61 * time.Minute: check.StateWarn,
+	} {
+		then := time.Now().Add(-age)
+		if err := os.Chtimes(record, then, then); err != nil {
+			t.Fatal(err)
+		}
+		if got := newCode(dir).Check(t.Context()); got.State != want {
+			t.Errorf("after %s: %+v, want %s", age, got, want)
+		}
 	}
 }
 

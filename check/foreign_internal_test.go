@@ -70,6 +70,7 @@ func FuzzPuppetDB(f *testing.F) {
 func FuzzCode(f *testing.F) {
 	f.Add(`{"signature":"8820892b7ea4","deploy_success":true,"module_deploys":[{"name":"stdlib"}]}`, "", "", "")
 	f.Add("", `{"deploy_success":false,"puppetfile_checksum":"ab"}`, "", "")
+	f.Add(`{"deploy_success":false,"finished_at":"\u001b[2J 2026-11-20 09:01:00 +0000"}`, "", "", "")
 	f.Add(`{"module_deploys":[null,1,[]]}`, "[[[[", "ref: refs/heads/main\n", "0123456789abcdef0123456789abcdef01234567\n")
 	f.Add("", "", "ref: ../../../../../../etc/hostname", "0123456789abcdef0123456789abcdef0123456")
 	f.Add("", "", "0123456789abcdef0123456789abcdef01234567", "")
@@ -86,8 +87,12 @@ func FuzzCode(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		if id := codeID(dir); !form.MatchString(id) {
-			t.Errorf("ID %q", id)
+		e := environment(dir)
+		if !form.MatchString(e.ID) {
+			t.Errorf("ID %q", e.ID)
+		}
+		if len(e.Failed) > maxMoment || strings.ContainsFunc(e.Failed, unicode.IsControl) {
+			t.Errorf("failed at %q", e.Failed)
 		}
 	})
 }

@@ -44,7 +44,6 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		Reader:               stdin,
 		Writer:               stdout,
 		ErrWriter:            stderr,
-		Suggest:              true,
 		EnableBashCompletion: true,
 		ExitErrHandler:       func(*cli.Context, error) {}, // Run handles errors
 		OnUsageError:         onUsageError,
@@ -67,7 +66,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		},
 		Action: func(c *cli.Context) error {
 			if name := c.Args().First(); name != "" {
-				hint := cli.SuggestCommand(c.App.VisibleCommands(), name)
+				hint := suggest(c.App.VisibleCommands(), name)
 				return &exitError{exitUsage, fmt.Errorf("unknown command %q", name), hint}
 			}
 			return cli.ShowAppHelp(c)

@@ -11,7 +11,8 @@ import (
 func TestMisuseIsNamedAndDoesNothing(t *testing.T) {
 	const drainUsage = "hint: pmcheck drain --help shows the usage"
 	for args, want := range map[string][]string{
-		"drian": {`unknown command "drian"`, `hint: Did you mean "drain"?`},
+		"drian":   {`unknown command "drian"`, `hint: Did you mean "pmcheck drain"?`},
+		"undrain": {`unknown command "undrain"`, `hint: Did you mean "pmcheck ready"?`},
 
 		"drain --raeson x":  {"flag provided but not defined: -raeson", drainUsage},
 		"--config x status": {"flag provided but not defined: -config", "hint: pmcheck --help shows the usage"},
