@@ -51,6 +51,12 @@ type Finding struct {
 	Code    []Environment `json:"code,omitempty"`   // the environments, of the check code
 }
 
+// KeepsFromStarting reports whether Puppet Server may not start again before what was found is mended: it reads the
+// same files when it starts.
+func (f Finding) KeepsFromStarting() bool {
+	return slices.Contains([]Reason{FilesNotUsed, puppetclient.OwnFilesInvalid, puppetclient.OwnFilesMissing}, f.Reason)
+}
+
 func newFinding(name string) Finding {
 	return Finding{Check: name, State: StateOK, Reason: OK, Checked: time.Now()}
 }

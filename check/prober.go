@@ -42,6 +42,9 @@ type Prober struct {
 	// Listens looks at the socket on which the master listens; nil means that nothing can be known
 	// of it. The error says why that is not known.
 	Listens func() (Listening, error)
+	// Elsewhere, if set, is called when the master's port refuses a connection. It says where the master may listen
+	// instead; empty if that is not known.
+	Elsewhere func() string
 
 	mu       sync.Mutex  // held during a probe
 	pending  chan Result // of the request under way, which ends within Timeout; nil without one
@@ -88,6 +91,7 @@ func (p *Prober) Probe(ctx context.Context) Result {
 	}
 	if r.Fault != nil && r.Fault.Reason == puppetclient.Refused {
 		p.searched = time.Time{}
+		r.Fault = p.located(r.Fault)
 	}
 	r.Asked, r.Took = asked, time.Since(asked)
 	return r
@@ -145,6 +149,18 @@ func (p *Prober) accepts(ctx context.Context) bool {
 	defer cancel()
 	accepts, err := p.Accepts(looking)
 	return accepts || err != nil || ctx.Err() != nil
+}
+
+// located returns the fault of a port that refuses connections, with where the master may listen instead.
+func (p *Prober) located(refused *Fault) *Fault {
+	if p.Elsewhere == nil {
+		return refused
+	}
+	where := p.Elsewhere()
+	if where == "" {
+		return refused
+	}
+	return &Fault{Reason: refused.Reason, Err: fmt.Errorf("%w; %s", refused.Err, where)}
 }
 
 // await waits for the answer to the request that is pending, or to a new one. If it does not

@@ -140,6 +140,29 @@ func ListenerAt(address string) (Listener, error) {
 	return Listener{}, fmt.Errorf("no program of this host listens at %s", address)
 }
 
+// Elsewhere returns the addresses of this host on which programs listen on the port of address, a host:port. It
+// returns none if one of them listens at address, too.
+func Elsewhere(address string) (open []netip.Addr, err error) {
+	host, port, err := Split(address)
+	if err != nil {
+		return nil, err
+	}
+	all, err := listeners(port)
+	if err != nil {
+		return nil, err
+	}
+
+	wanted := addresses(host)
+	for _, l := range all {
+		if l.Local.IsUnspecified() || slices.Contains(wanted, l.Local) {
+			return nil, nil
+		}
+		open = append(open, l.Local)
+	}
+	slices.SortFunc(open, netip.Addr.Compare)
+	return slices.Compact(open), nil
+}
+
 // OwnAddresses returns the addresses of this host, without their zones; none if the kernel does
 // not tell them.
 func OwnAddresses() (own []netip.Addr) {

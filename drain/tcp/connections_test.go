@@ -2,6 +2,7 @@ package tcp_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -139,10 +140,42 @@ func TestConnectionsOfAnotherListenerAreLeftOut(t *testing.T) {
 	wantPeers(t, "localhost:"+port, agent, other)
 }
 
+func TestOtherAddressesOfAPortAreFound(t *testing.T) {
+	elsewhere := func(address string) string {
+		open, err := tcp.Elsewhere(address)
+		must(t, err)
+		return fmt.Sprint(open)
+	}
+
+	_, port := listen(t, "127.0.0.9", "0")
+	listen(t, "127.0.0.10", port)
+	for host, want := range map[string]string{
+		"localhost":          "[127.0.0.9 127.0.0.10]",
+		"puppet.example.com": "[127.0.0.9 127.0.0.10]", // is not looked up
+		"127.0.0.10":         "[]",                     // it is open
+	} {
+		if got := elsewhere(host + ":" + port); got != want {
+			t.Errorf("%s: %s, want %s", host, got, want)
+		}
+	}
+
+	l, port := listen(t, "::", "0")
+	if got := elsewhere("localhost:" + port); got != "[]" {
+		t.Errorf("%s, although a program listens on every address", got)
+	}
+	l.Close()
+	if got := elsewhere("localhost:" + port); got != "[]" {
+		t.Errorf("%s, although the port is closed", got)
+	}
+}
+
 func TestAnAddressWithoutAPortIsRefused(t *testing.T) {
 	for _, address := range []string{"localhost", "localhost:", "localhost:0", "localhost:65536"} {
 		if list, err := tcp.Connections(address); err == nil {
 			t.Errorf("%s: %v, want an error", address, list)
+		}
+		if open, err := tcp.Elsewhere(address); err == nil {
+			t.Errorf("%s: %v, want an error", address, open)
 		}
 		if accepts, err := tcp.Accepts(t.Context(), address); err == nil {
 			t.Errorf("%s: %v, want an error", address, accepts)

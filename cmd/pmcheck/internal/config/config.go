@@ -90,6 +90,8 @@ type Probe struct {
 	Timeout time.Duration `yaml:"timeout" min:"10ms" max:"5m"`
 	// MaxAge is how old a verdict may be and still be answered. Load derives it.
 	MaxAge time.Duration `yaml:"-"`
+	// ServerPort is the port that puppet.conf has for agents; empty if it has none.
+	ServerPort string `yaml:"-"`
 }
 
 // maxAge returns MaxAge. A verdict must outlive the longest normal time from one result to the verdict that the master

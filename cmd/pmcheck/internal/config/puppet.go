@@ -56,12 +56,13 @@ func (p *puppetHost) setting(name string) string {
 	return value
 }
 
-// derive takes what cannot be set in pmcheck.yaml: how deep certificates are looked up in the CRL, and the names that
-// agents use for this master: those in dns_alt_names, and server, if ca_server is another, so that server is not
+// derive takes what cannot be set in pmcheck.yaml: how deep certificates are looked up in the CRL, the port, and the
+// names that agents use for this master: those in dns_alt_names, and server, if ca_server is another, so that server is not
 // there to reach the CA.
 func (p *puppetHost) derive() {
 	probe, expiry := &p.Config.Probe, &p.Config.Expiry
 	probe.Revocation = puppetclient.Revocation(strings.ToLower(p.setting("certificate_revocation")))
+	probe.ServerPort = cmp.Or(p.setting("serverport"), p.setting("masterport")) // its name until Puppet 6
 	for name := range strings.SplitSeq(p.setting("dns_alt_names"), ",") {
 		name = strings.TrimPrefix(strings.TrimSpace(name), "DNS:")
 		if name != "" && !strings.Contains(name, ":") { // which is IP: and an address

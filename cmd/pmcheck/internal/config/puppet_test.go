@@ -198,3 +198,16 @@ func load(t *testing.T, files map[string]string, yaml string) (*config.Loaded, e
 	l, err := config.Load(config.Options{File: "F", Root: root(t, all)})
 	return l, errors.Join(err, l.Missing)
 }
+
+func TestServerPortIsThatOfPuppet(t *testing.T) {
+	for conf, want := range map[string]string{
+		"[main]\ncertname = m1\n":                                               "",
+		"[main]\ncertname = m1\nserverport = 8141\n":                            "8141",
+		"[main]\ncertname = m1\nmasterport = 8142\n":                            "8142",
+		"[agent]\nserverport = 1\n[server]\ncertname = m1\nserverport = 8143\n": "8143",
+	} {
+		if c := found(t, map[string]string{aioConf: conf}, "").Config; c.Probe.ServerPort != want {
+			t.Errorf("%q: %q, want %q", conf, c.Probe.ServerPort, want)
+		}
+	}
+}

@@ -2,11 +2,15 @@ package monitor
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
+	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/drain"
 	"github.com/pmcheck/pmcheck/drain/tcp"
@@ -19,6 +23,9 @@ const hurried = time.Second
 
 // turnTime is the longest time from one state to the next: the holds end, and may not be read any more.
 const turnTime = 5 * time.Second
+
+// maxPort bounds the port in puppet.conf, which may be any text.
+const maxPort = 20
 
 // subject is one service that is probed: the master itself, or a service beside it. Only
 // the loop changes it.
@@ -54,7 +61,29 @@ func newProber(c config.Probe, credentials *puppetclient.Credentials, service st
 			l, err := tcp.ListenerAt(c.Address)
 			return check.Listening{ID: l.ID, Waiting: l.Waiting}, err
 		},
+		Elsewhere: func() string { return elsewhere(c) },
 	}
+}
+
+// elsewhere says where the master may listen if probe.address refuses connections.
+func elsewhere(c config.Probe) string {
+	_, port, err := tcp.Split(c.Address)
+	if err != nil {
+		return ""
+	}
+	if c.ServerPort != "" && c.ServerPort != strconv.Itoa(int(port)) {
+		return fmt.Sprintf("puppet.conf has serverport %s: set probe.address", text.Printable(c.ServerPort, maxPort))
+	}
+
+	open, err := tcp.Elsewhere(c.Address)
+	if err != nil || len(open) == 0 {
+		return ""
+	}
+	var list []string
+	for _, a := range open {
+		list = append(list, a.String())
+	}
+	return fmt.Sprintf("%d is open on %s only: set probe.address", port, strings.Join(text.First(list, 5), ", "))
 }
 
 // configure prepares the services and checks of a configuration; start starts them. A service

@@ -178,6 +178,13 @@ func (s ServiceStatus) Serves() bool { return s.Answer.Code == http.StatusOK }
 // answer is empty for a master that is not held and does not serve anyway.
 func (s ServiceStatus) MayRestart() (answer string, obstacles []Obstacle) {
 	isLast := func(o Obstacle) bool { return o.Kind == balancer.ObstacleLast }
+	matters := s.Mode != drain.Ready || s.Verdict.Health.Serves()
+	for _, c := range s.Checks {
+		if matters && c.KeepsFromStarting() {
+			return "Not yet: Puppet Server may not start again, see check " + c.Check + ".", nil
+		}
+	}
+
 	switch {
 	case s.Mode != drain.Ready && s.Leaving != drain.Firm && len(s.Keeps)+len(s.Obstacles) > 0:
 		return "It has not left yet: do not restart it.", append(slices.Clone(s.Keeps), s.Obstacles...)
