@@ -36,6 +36,7 @@ func sideways() map[string][]string {
 	return map[string][]string{
 		"page":    {"status"},
 		"metrics": {"status"},
+		"status":  {"front"},
 	}
 }
 

@@ -183,6 +183,24 @@ func IsLocal(address string) bool {
 	return err == nil && slices.ContainsFunc(addresses(host), local)
 }
 
+// SameListener reports whether address, a host:port, is that of a program on this host that listens at listen, whose
+// host may be empty for every address. Names are compared as they are written.
+func SameListener(address, listen string) bool {
+	host, port, err := Split(address)
+	where, listening, err2 := Split(listen)
+	if err != nil || err2 != nil || port != listening {
+		return false
+	}
+
+	at := addresses(where)
+	everywhere := where == "" || slices.ContainsFunc(at, netip.Addr.IsUnspecified)
+	if everywhere {
+		return IsLocal(address)
+	}
+	return strings.EqualFold(host, where) ||
+		slices.ContainsFunc(addresses(host), func(a netip.Addr) bool { return slices.Contains(at, a) })
+}
+
 // Split returns the parts of a host:port, which may have http:// before it.
 func Split(address string) (host string, port uint16, err error) {
 	host, text, err := net.SplitHostPort(strings.TrimPrefix(address, "http://"))

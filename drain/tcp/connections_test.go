@@ -169,6 +169,28 @@ func TestOtherAddressesOfAPortAreFound(t *testing.T) {
 	}
 }
 
+func TestSameListenerIsRecognised(t *testing.T) {
+	for _, tt := range []struct {
+		address, listen string
+		want            bool
+	}{
+		{"localhost:9200", ":9200", true},
+		{"127.0.0.1:9200", "0.0.0.0:9200", true},
+		{"[::1]:9200", "[::]:9200", true},
+		{"http://localhost:9200", ":9200", true},
+		{"localhost:9200", "127.0.0.1:9200", true},
+		{"M1.example.com:9200", "m1.example.com:9200", true},
+		{"localhost:8140", ":9200", false},
+		{"192.0.2.1:9200", ":9200", false}, // of another host
+		{"localhost:9200", "192.0.2.1:9200", false},
+		{"localhost", ":9200", false},
+	} {
+		if got := tcp.SameListener(tt.address, tt.listen); got != tt.want {
+			t.Errorf("%s, %s: %v", tt.address, tt.listen, got)
+		}
+	}
+}
+
 func TestAnAddressWithoutAPortIsRefused(t *testing.T) {
 	for _, address := range []string{"localhost", "localhost:", "localhost:0", "localhost:65536"} {
 		if list, err := tcp.Connections(address); err == nil {

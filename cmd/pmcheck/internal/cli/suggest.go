@@ -8,13 +8,15 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// meant are the words of other programs and of every day for three commands. They are known, and not guessed: the
+// meant returns the words of other programs and of every day for three commands. They are known, and not guessed: the
 // command most like "undrain" is drain.
-var meant = map[string][]string{
-	"ready": {"undrain", "unmaint", "unhold", "enable", "up", "on", "in", "resume", "online", "activate", "release",
-		"lift", "return", "back"},
-	"drain": {"unready", "disable", "down", "off", "out", "pause", "offline", "deactivate", "hold"},
-	"maint": {"maintenance"},
+func meant() map[string][]string {
+	return map[string][]string{
+		"ready": {"undrain", "unmaint", "unhold", "enable", "up", "on", "in", "resume", "online", "activate", "release",
+			"lift", "return", "back"},
+		"drain": {"unready", "disable", "down", "off", "out", "pause", "offline", "deactivate", "hold"},
+		"maint": {"maintenance"},
+	}
 }
 
 // suggest returns a hint for a command that does not exist: what the word means, or the one command that is a single
@@ -22,7 +24,7 @@ var meant = map[string][]string{
 func suggest(commands []*cli.Command, typed string) string {
 	typed = strings.ToLower(typed)
 
-	for command, words := range meant {
+	for command, words := range meant() {
 		if slices.Contains(words, typed) {
 			return didYouMean(command)
 		}

@@ -30,7 +30,7 @@ func TestSuggestionIsNeverTheOpposite(t *testing.T) {
 func TestKnownWordsAreUnambiguous(t *testing.T) {
 	app := newApp(strings.NewReader(""), io.Discard, io.Discard)
 	seen := map[string]bool{}
-	for command, words := range meant {
+	for command, words := range meant() {
 		if app.Command(command) == nil {
 			t.Errorf("%s is no command", command)
 		}

@@ -87,6 +87,9 @@ func TestBadConfigsAreRefused(t *testing.T) {
 		{"plain HTTP to another host", "probe: {address: 'http://192.0.2.1:8080'}\n",
 			"F:1: probe.address: http://192.0.2.1:8080 is on another host (plain HTTP is for a master on this host, whose TLS " +
 				"ends at the balancer)"},
+		{"pmcheck asks itself", "probe: {address: 'localhost:9200'}\n",
+			"F:1: probe.address: localhost:9200 is where pmcheck itself listens (the address of Puppet Server, such as " +
+				"localhost:8140)"},
 		{"long value", "listen: " + strings.Repeat("x", 100) + "\n",
 			"F:1: listen: \"" + strings.Repeat("x", 60) + `"` + noAddress},
 		{"no durations", "guard: {turn: soon, wait: 1.5d, return: 999999d}\nprobe: {timeout: 5}\nbudget: {lapse: ''}\n",

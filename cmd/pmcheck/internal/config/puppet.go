@@ -57,8 +57,8 @@ func (p *puppetHost) setting(name string) string {
 }
 
 // derive takes what cannot be set in pmcheck.yaml: how deep certificates are looked up in the CRL, the port, and the
-// names that agents use for this master: those in dns_alt_names, and server, if ca_server is another, so that server is not
-// there to reach the CA.
+// names that agents use for this master: those in dns_alt_names, and server, if ca_server is another, so that server is
+// not there to reach the CA.
 func (p *puppetHost) derive() {
 	probe, expiry := &p.Config.Probe, &p.Config.Expiry
 	probe.Revocation = puppetclient.Revocation(strings.ToLower(p.setting("certificate_revocation")))

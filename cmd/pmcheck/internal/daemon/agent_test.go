@@ -38,13 +38,29 @@ func TestEachRequestHasItsAnswer(t *testing.T) {
 		{"unknown path is not 404", "GET /sever HTTP/1.0\r\n\r\n", 400, "unknown path"},
 		{"unclean path is not redirected", "GET //server HTTP/1.0\r\n\r\n", 400, "unknown path"},
 		{"dots are not redirected", "GET /a/../server HTTP/1.0\r\n\r\n", 400, "unknown path"},
-		{"asterisk", "OPTIONS * HTTP/1.0\r\n\r\n", 400, "unknown path"},
+		{"asterisk", "OPTIONS * HTTP/1.1\r\nHost: www\r\n\r\n", 200, answer.Serving},
+		{"asterisk of another method", "GET * HTTP/1.0\r\n\r\n", 400, "unknown path"},
+		{"without a version", "GET /\r\n", 200, answer.Serving},
+		{"as Puppet Server", "GET /status/v1/simple HTTP/1.0\r\n\r\n", 200, answer.Serving},
+		{"as Puppet Server, with codes", "GET /status/v1/simple?drain=404 HTTP/1.0\r\n\r\n", 200, answer.Serving},
+		{"by Puppet's name", "GET /status/v1/simple/server HTTP/1.0\r\n\r\n", 200, answer.Serving},
+		{"by its old name", "GET /status/v1/simple/master HTTP/1.0\r\n\r\n", 200, answer.Serving},
+		{"by its name in PE", "GET /status/v1/simple/pe-master HTTP/1.0\r\n\r\n", 200, answer.Serving},
+		{"a service of Puppet's", "GET /status/v1/simple/ca HTTP/1.0\r\n\r\n", 200, answer.Serving},
+		{"one that is not configured", "GET /status/v1/simple/other HTTP/1.0\r\n\r\n", 400, "unknown path"},
+		{"a longer name", "GET /status/v1/simplex HTTP/1.0\r\n\r\n", 400, "unknown path"},
+		{"an unclean path of Puppet's", "GET /status/v1/simple//server HTTP/1.0\r\n\r\n", 400, "unknown path"},
+		{"the master's old name alone", "GET /master HTTP/1.0\r\n\r\n", 400, "unknown path"},
 		{"malformed code", "GET /?drain=4o4 HTTP/1.0\r\n\r\n", 400, "a status code is a number from 200 to 599"},
 		{"POST", "POST / HTTP/1.0\r\nContent-Length: 2\r\n\r\nhi", 405, "method not allowed"},
 		{"not HTTP", "hello\r\n\r\n", 400, "400 Bad Request"},
 		{"live", "GET /live HTTP/1.0\r\n\r\n", 200, "live"},
 	}
-	r := start(t, nil)
+	r := start(t, func(c *config.Config) { c.Services = []string{"ca"} })
+	r.waitUntil(func() bool {
+		code, _ := r.ask("GET /ca HTTP/1.0\r\n\r\n")
+		return code == 200
+	})
 	for _, tt := range tests {
 		code, body := r.ask(tt.request)
 		if code != tt.code || body != tt.body {
@@ -99,7 +115,7 @@ func TestStaleVerdictIsNotAnswered(t *testing.T) {
 	r.waitUntil(func() bool {
 		w := httptest.NewRecorder()
 		r.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
-		return w.Code == 503 && w.Body.String() == "unknown: stale\n"
+		return w.Code == 503 && w.Body.String() == "unknown: stale"
 	})
 }
 
@@ -153,6 +169,30 @@ func TestAllowLimitsClientsAndTheStatusSaysWhom(t *testing.T) {
 	refused := r.Status(time.Now()).Refused
 	if refused.Allow < 1 || len(refused.From) != 1 || refused.From[0].Source != netip.MustParseAddr("127.0.0.2") {
 		t.Errorf("the status says %+v", refused)
+	}
+}
+
+// A balancer whose check is refused would take this master out, or never hear of a drain, and neither be seen.
+func TestRefusedBalancerIsInTheStatusAndTheMetrics(t *testing.T) {
+	t.Parallel()
+	r := start(t, nil)
+	r.ask("GET /puppet HTTP/1.0\r\nX-Haproxy-Server-State: UP; name=puppet/m1; node=lb1\r\n\r\n")
+	r.ask("GET /once HTTP/1.0\r\n\r\n")
+
+	st := r.Status(time.Now())
+	if n := len(st.Refused.From); n != 1 || st.Refused.From[0].Asked != "GET /puppet HTTP/1.0" {
+		t.Errorf("the status says %+v", st.Refused)
+	}
+	const warning = `it asks "GET /puppet HTTP/1.0", which is answered 400`
+	if len(st.Warnings) != 1 || !strings.Contains(st.Warnings[0], warning) {
+		t.Errorf("the warnings are %q", st.Warnings)
+	}
+	if got := st.State("server"); got != "in service; what asks is refused" {
+		t.Errorf("the state is %q", got)
+	}
+	const metric = `pmcheck_refused_connections_total{by="request"} 1`
+	if _, body := r.ask("GET /metrics HTTP/1.0\r\n\r\n"); !strings.Contains(body, metric) {
+		t.Errorf("the metrics lack %s", metric)
 	}
 }
 

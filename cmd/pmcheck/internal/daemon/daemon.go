@@ -110,7 +110,7 @@ func (d *Daemon) Serve(ctx context.Context) error {
 		Log:     d.Log,
 		Places:  front.Places(),
 		Allowed: func(client netip.Addr) bool { return contains(d.settings.Load().Allow, client) },
-		Refused: func(client netip.Addr, limit bool) { d.refused.Note(client, limit, time.Now()) },
+		Refused: func(r front.Refusal) { d.refused.Note(r, time.Now()) },
 		Wait:    d.waitForVerdict,
 	}
 	for _, port := range d.Ports {

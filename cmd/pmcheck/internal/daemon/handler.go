@@ -24,9 +24,7 @@ func (d *Daemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		line(w, http.StatusMethodNotAllowed, "method not allowed")
 		return
 	}
-	switch path := r.URL.Path; path {
-	case "/":
-		d.check(w, r, monitor.Server)
+	switch r.URL.Path {
 	case "/live":
 		d.live(w)
 	case "/status":
@@ -38,8 +36,30 @@ func (d *Daemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/metrics":
 		d.metrics.ServeHTTP(w, r)
 	default:
-		d.check(w, r, strings.TrimPrefix(path, "/"))
+		d.check(w, r, d.serviceOf(r))
 	}
+}
+
+// simple is the path under which Puppet Server answers checks of its own port.
+const simple = "/status/v1/simple"
+
+// serviceOf returns the service that a check asks for, or what stands in its place. It may ask as it would ask Puppet
+// Server, which calls the master by another name in each generation and in PE, or for *, as HAProxy's manual has it.
+func (d *Daemon) serviceOf(r *http.Request) string {
+	path := r.URL.Path
+	if path == "/" || path == simple || path == "*" && r.Method == http.MethodOptions {
+		return monitor.Server
+	}
+
+	name, ofPuppet := strings.CutPrefix(path, simple+"/")
+	if !ofPuppet {
+		return strings.TrimPrefix(path, "/")
+	}
+	_, configured := d.monitor.State().Service(name)
+	if !configured && (name == "master" || name == "pe-master") {
+		return monitor.Server
+	}
+	return name
 }
 
 func (d *Daemon) check(w http.ResponseWriter, r *http.Request, name string) {
@@ -136,9 +156,9 @@ func remote(r *http.Request) netip.Addr {
 	return front.Address(peer)
 }
 
-// line writes an answer of one line. It leaves the headers to net/http, which detects
-// text/plain: setting them would cost a tenth of the whole answer.
+// line writes an answer of one line, without its end, which would break the lines of HAProxy's "show stat". It leaves
+// the headers to net/http, which detects text/plain: setting them would cost a tenth of the whole answer.
 func line(w http.ResponseWriter, code int, body string) {
 	w.WriteHeader(code)
-	io.WriteString(w, body+"\n")
+	io.WriteString(w, body)
 }

@@ -1,9 +1,9 @@
 package front
 
 import (
-	"bytes"
 	"cmp"
 	"net"
+	"net/http"
 	"net/netip"
 	"slices"
 	"sync"
@@ -18,7 +18,7 @@ import (
 type crowd struct {
 	net.Listener
 	allowed func(client netip.Addr) bool // nil means every client
-	refused func(client netip.Addr, limit bool)
+	refused func(Refusal)
 	max     int
 	served  sync.WaitGroup // waits for the end of every connection
 
@@ -50,12 +50,12 @@ func (l *crowd) Accept() (net.Conn, error) {
 		client := admitted.party.address
 		if l.allowed != nil && !l.allowed(client) {
 			c.Close()
-			l.refuse(client, false)
+			l.refuse(Refusal{Client: client, By: ByAllow})
 			continue
 		}
 		if evicted := l.admit(admitted); evicted != nil {
 			evicted.Conn.Close() // its reader sees the end and closes it properly
-			l.refuse(evicted.party.address, true)
+			l.refuse(Refusal{Client: evicted.party.address, By: ByLimit})
 		}
 		return admitted, nil
 	}
@@ -83,10 +83,25 @@ func (l *crowd) admit(c *conn) (evicted *conn) {
 	return evicted
 }
 
-func (l *crowd) refuse(client netip.Addr, limit bool) {
-	if l.refused != nil && client.IsValid() {
-		l.refused(client, limit)
+func (l *crowd) refuse(r Refusal) {
+	if l.refused != nil && r.Client.IsValid() {
+		l.refused(r)
 	}
+}
+
+// note tells of a request that is refused, by the beginning of its answer. Some of these answers are net/http's own, so
+// there is no other place that sees them all.
+func (l *crowd) note(c *conn, answer []byte) {
+	r := Refusal{Client: c.party.address, By: ByRequest, Asked: c.asked[:c.begun]}
+	switch code(answer) {
+	case "400":
+		r.Code = http.StatusBadRequest
+	case "405":
+		r.Code = http.StatusMethodNotAllowed
+	default:
+		return
+	}
+	l.refuse(r)
 }
 
 func (l *crowd) remove(c *conn) {
@@ -101,47 +116,49 @@ func (l *crowd) remove(c *conn) {
 	}
 }
 
-// conn is a connection that a crowd has admitted.
-//
-// It adds a Host header to HTTP/1.1 requests without one. HAProxy sends such
-// requests ("option httpchk GET / HTTP/1.1", unless the header is written out); net/http
-// refuses them with 400, and a balancer would conclude that the master is dead. The
-// name in the header means nothing here.
+// conn is a connection that a crowd has admitted. It completes the first line of the request, and changes that of the
+// answer: see firstline.go.
 type conn struct {
 	net.Conn
 	crowd    *crowd
 	party    party
 	siblings *int // how many connections of the party are open
+
+	asked    [maxAsked]byte // the beginning of what the client sent
+	begun    int            // how much of asked is filled
+	gone     bool           // the client has ended in the middle of its request
+	answered bool           // the answer has begun
 }
 
-const suppliedHost = "Host: pmcheck\r\n"
-
-// Read completes a request that arrives in one piece, as a health check does. A request
-// that arrives in pieces is not changed.
+// Read completes a request that arrives in one piece. A request that arrives in pieces is not changed.
 func (c *conn) Read(b []byte) (int, error) {
-	if len(b) <= len(suppliedHost) { // net/http waits for the end of the client with a read of one byte
+	if len(b) <= room { // net/http waits for the end of the client with a read of one byte
 		return c.Conn.Read(b)
 	}
-	n, err := c.Conn.Read(b[:len(b)-len(suppliedHost)])
-	if at := missingHost(b[:n]); at > 0 {
-		copy(b[at+len(suppliedHost):], b[at:n])
-		copy(b[at:], suppliedHost)
-		n += len(suppliedHost)
+
+	n, err := c.Conn.Read(b[:len(b)-room])
+	if err != nil {
+		c.gone = true
+	}
+	if c.begun == 0 {
+		c.begun = copy(c.asked[:], b[:n])
+		n = complete(b, n)
 	}
 	return n, err
 }
 
-// missingHost returns where a Host header belongs in a whole HTTP/1.1 request
-// that has none, and 0 in anything else.
-func missingHost(request []byte) int {
-	end := bytes.IndexByte(request, '\n') + 1
-	if !bytes.HasSuffix(request[:end], []byte(" HTTP/1.1\r\n")) || !bytes.HasSuffix(request, []byte("\r\n\r\n")) {
-		return 0
+// Write writes a part of the answer.
+func (c *conn) Write(b []byte) (int, error) {
+	if c.answered {
+		return c.Conn.Write(b)
 	}
-	if bytes.Contains(bytes.ToLower(request), []byte("\nhost:")) {
-		return 0
+
+	c.answered = true
+	answer := versioned(b)
+	if !c.gone { // net/http writes 400 then, too
+		c.crowd.note(c, answer)
 	}
-	return end
+	return c.Conn.Write(answer)
 }
 
 // Close closes the connection, which then counts no longer.

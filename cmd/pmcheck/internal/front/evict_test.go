@@ -25,7 +25,7 @@ const (
 )
 
 // serve answers body on l until the test ends, or until stop is called.
-func serve(t *testing.T, l net.Listener, body string, refused func(netip.Addr, bool)) (stop func()) {
+func serve(t *testing.T, l net.Listener, body string, refused func(Refusal)) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	group, ctx := errgroup.WithContext(ctx)
@@ -59,9 +59,9 @@ func TestSlowClientsDoNotBlockBalancers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	serve(t, l, "served", func(client netip.Addr, limit bool) {
-		if evicted.Add(1); !limit || client != netip.MustParseAddr("127.0.0.1") {
-			t.Errorf("%s is refused, by the limit: %v", client, limit)
+	serve(t, l, "served", func(r Refusal) {
+		if evicted.Add(1); r.By != ByLimit || r.Client != netip.MustParseAddr("127.0.0.1") {
+			t.Errorf("%+v is refused", r)
 		}
 	})
 	dial := func(from, text string) net.Conn {

@@ -1,5 +1,5 @@
 // Package front accepts the daemon's clients: it binds listeners, limits how many connections
-// there are and how long they take, and accepts HTTP/1.1 requests without a Host header. It
+// there are and how long they take, and accepts requests that net/http would refuse. It
 // knows nothing about Puppet, balancers, or the answers.
 package front
 
@@ -20,9 +20,28 @@ import (
 const (
 	requestTime = 10 * time.Second // for the request, and as long again for the answer
 	maxHeader   = 8 << 10
+	maxAsked    = 512 // of a request that is refused, for Refusal.Asked
 	// On shutdown, requests in flight get shutdownTime. Connections that arrive
 	// later queue in the kernel for the next daemon.
 	shutdownTime = time.Second
+)
+
+// Refusal is a client that got no answer, or not the one that it asked for.
+type Refusal struct {
+	Client netip.Addr
+	By     Limit
+	Code   int    // the answer, of ByRequest
+	Asked  []byte // the beginning of what the client sent, of ByRequest; valid until the call ends
+}
+
+// Limit is what refuses a client.
+type Limit string
+
+// The limits.
+const (
+	ByAllow   Limit = "allow"   // the client is not allowed, so its connection is closed
+	ByLimit   Limit = "limit"   // there are too many connections, and it has the most of them
+	ByRequest Limit = "request" // it is answered 400 or 405
 )
 
 // Server serves listeners. The fields must not change after the first call.
@@ -32,9 +51,8 @@ type Server struct {
 	Places int
 	// Allowed reports whether a client may connect; nil means every client.
 	Allowed func(client netip.Addr) bool
-	// Refused, if set, is called for a TCP connection that is closed: because the client is not allowed,
-	// or because of the limit, to make room for another one. It must not block.
-	Refused func(client netip.Addr, limit bool)
+	// Refused, if set, is called for each client over TCP that is refused. It must not block.
+	Refused func(Refusal)
 	// Wait, if set, is called before the first connection of a listener is
 	// accepted. Meanwhile the kernel queues the clients.
 	Wait func(context.Context)

@@ -126,9 +126,11 @@ func (s scrape) status(st status.Status) {
 		"configuration is in use.", truth(st.Config.Error == ""), nil)
 	s.send("pmcheck_config_last_reload_success_timestamp_seconds", "When the configuration in use was read from "+
 		"pmcheck.yaml.", seconds(st.Config.Loaded), nil)
-	const refused = "Connections that were closed instead of answered: by allow, or by the limit."
+	const refused = "Clients that were refused: connections closed by allow or by the limit, and requests answered 400 " +
+		"or 405, of clients that look like balancers."
 	s.send("pmcheck_refused_connections_total", refused, float64(st.Refused.Allow), labels{"by", "allow"})
 	s.send("pmcheck_refused_connections_total", refused, float64(st.Refused.Limit), labels{"by", "limit"})
+	s.send("pmcheck_refused_connections_total", refused, float64(st.Refused.Request), labels{"by", "request"})
 	for _, e := range st.Probe.Expiries {
 		by := labels{"certificate", e.Of, "subject", e.Name, "serial", e.Serial}
 		s.send("pmcheck_certificate_expiry_timestamp_seconds", "When a certificate or CRL expires: own is pmcheck's, "+

@@ -1,82 +1,156 @@
 package status
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
 )
 
-// Refused are connections that were closed instead of answered, since the daemon started.
+// Refused are the clients that were refused since the daemon started.
 type Refused struct {
-	Allow int64 `json:"allow"` // from an address that is not in the setting allow
-	Limit int64 `json:"limit"` // the oldest of the address with the most, when there were too many
+	Allow int64 `json:"allow"` // connections from an address that is not in the setting allow, which are closed
+	Limit int64 `json:"limit"` // connections of the address with the most, when there were too many
+	// Request are the requests that were answered 400 or 405, of clients that look like balancers: they send a view, or
+	// the same request again and again.
+	Request int64 `json:"request"`
 	// From are the addresses that this happened to within the last hour.
 	From []Refusal `json:"from,omitempty"`
 }
 
-// Refusal is what happened to the connections from one address.
+// Refusal is what happened to one address.
 type Refusal struct {
-	Source netip.Addr `json:"source"`
-	Limit  bool       `json:"limit,omitempty"` // by the limit, not by allow
-	Count  int64      `json:"count"`
-	Since  time.Time  `json:"since"`
-	Last   time.Time  `json:"last"`
+	Source netip.Addr  `json:"source"`
+	By     front.Limit `json:"by"`              // allow, limit or request
+	Code   int         `json:"code,omitempty"`  // the answer, if by request
+	Asked  string      `json:"asked,omitempty"` // the request: its first line, made printable
+	Count  int64       `json:"count"`
+	Since  time.Time   `json:"since"`
+	Last   time.Time   `json:"last"`
+
+	repeats int  // how often in a row the client has asked for Asked
+	viewed  bool // it has sent a view
 }
 
 func (r Refusal) String() string {
 	why := "it is not in allow"
-	if r.Limit {
+	switch r.By {
+	case front.ByLimit:
 		why = "it had the most connections"
+	case front.ByRequest:
+		why = fmt.Sprintf("it asks %q, which is answered %d", r.Asked, r.Code)
 	}
 	return fmt.Sprintf("%s was refused since %s, %d×: %s", r.Source, r.Since.Local().Format(time.DateTime), r.Count, why)
 }
 
-// maxRefusals is how many addresses are remembered, and refusedFor for how long.
+// balances reports whether the client looks like a balancer. A scanner asks for one thing after the other.
+func (r Refusal) balances() bool {
+	return r.By != front.ByRequest || r.viewed || r.repeats >= balancer.TellTimes
+}
+
+// askingFor is how long a client that was refused counts as one that goes on asking. No balancer asks more seldom.
+const askingFor = 2 * time.Minute
+
+// Asking returns the clients that look like balancers, and go on asking for what is refused. A departure cannot see
+// what they do: most have the master DOWN, but one that takes any answer for a good one sends agents to the end.
+func (r Refused) Asking(now time.Time) []Refusal {
+	return slices.DeleteFunc(slices.Clone(r.From), func(f Refusal) bool { return now.Sub(f.Last) >= askingFor })
+}
+
+// maxRefusals is how many addresses are remembered, refusedFor for how long, and maxAsked how many bytes of a request.
 const (
 	maxRefusals = 32
 	refusedFor  = time.Hour
+	maxAsked    = 100
 )
 
-// Refusals counts connections that are refused. It is safe for concurrent use; its zero value is ready.
+// Refusals counts what is refused. It is safe for concurrent use; its zero value is ready.
 type Refusals struct {
 	mu    sync.Mutex
 	known Refused
 }
 
-// Note counts a connection from source that was refused, by the limit or by allow.
-func (r *Refusals) Note(source netip.Addr, limit bool, now time.Time) {
+// Note counts a client that was refused.
+func (r *Refusals) Note(refused front.Refusal, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if limit {
-		r.known.Limit++
-	} else {
+
+	f := r.find(refused.Client, refused.By, now)
+	if refused.By == front.ByRequest && !f.ask(refused) {
+		return
+	}
+	f.Count++
+	f.Last = now
+
+	switch {
+	case refused.By == front.ByAllow:
 		r.known.Allow++
+	case refused.By == front.ByLimit:
+		r.known.Limit++
+	case f.balances():
+		r.known.Request++
 	}
-	from := r.known.From
-	at := slices.IndexFunc(from, func(f Refusal) bool { return f.Source == source && f.Limit == limit })
-	if at < 0 {
-		if len(from) == maxRefusals {
-			oldest := slices.MinFunc(from, func(a, b Refusal) int { return a.Last.Compare(b.Last) })
-			from = slices.DeleteFunc(from, func(f Refusal) bool { return f == oldest })
-		}
-		at, from = len(from), append(from, Refusal{Source: source, Limit: limit, Since: now})
-	}
-	from[at].Count++
-	from[at].Last = now
-	r.known.From = from
 }
 
-// At returns what is known at now, the address with the most connections first.
+// find returns what is known of a client. A new one takes the place of the one that was refused the longest ago.
+func (r *Refusals) find(source netip.Addr, by front.Limit, now time.Time) *Refusal {
+	from := r.known.From
+	at := slices.IndexFunc(from, func(f Refusal) bool { return f.Source == source && f.By == by })
+	if at >= 0 {
+		return &from[at]
+	}
+
+	if len(from) == maxRefusals {
+		oldest := slices.MinFunc(from, func(a, b Refusal) int { return a.Last.Compare(b.Last) })
+		from = slices.DeleteFunc(from, func(f Refusal) bool { return f == oldest })
+	}
+	r.known.From = append(from, Refusal{Source: source, By: by, Since: now})
+	return &r.known.From[len(r.known.From)-1]
+}
+
+// ask notes a request that was refused, and reports whether it counts. Beside a balancer that sends its view, other
+// requests from its address do not: a person is at work there.
+func (r *Refusal) ask(refused front.Refusal) bool {
+	viewed := bytes.Contains(bytes.ToLower(refused.Asked), []byte("\n"+strings.ToLower(balancer.StateHeader)+":"))
+	if r.viewed && !viewed {
+		return false
+	}
+
+	asked := firstLine(refused.Asked)
+	if asked != r.Asked {
+		r.repeats = 0
+	}
+	r.repeats++
+	r.Asked, r.Code, r.viewed = asked, refused.Code, viewed
+	return true
+}
+
+// firstLine returns what was asked, for a reader.
+func firstLine(asked []byte) string {
+	if front.IsTLS(asked) {
+		return "TLS instead of HTTP"
+	}
+	line, _, _ := bytes.Cut(asked, []byte("\n"))
+	return cmp.Or(text.Printable(string(line), maxAsked), "no HTTP")
+}
+
+// At returns what is known at now, the address with the most first.
 func (r *Refusals) At(now time.Time) Refused {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+
 	r.known.From = slices.DeleteFunc(r.known.From, func(f Refusal) bool { return now.Sub(f.Last) >= refusedFor })
+
 	known := r.known
-	known.From = slices.SortedStableFunc(slices.Values(known.From), func(a, b Refusal) int {
-		return cmp.Compare(b.Count, a.Count)
-	})
+	known.From = slices.DeleteFunc(slices.Clone(known.From), func(f Refusal) bool { return !f.balances() })
+	slices.SortStableFunc(known.From, func(a, b Refusal) int { return cmp.Compare(b.Count, a.Count) })
 	return known
 }

@@ -54,7 +54,7 @@ type Status struct {
 	Silent balancer.List `json:"silent,omitempty"`
 	// Believed are the networks whose clients count as balancers.
 	Believed []netip.Prefix `json:"believed"`
-	// Refused says which connections to the port for balancers were closed instead of answered.
+	// Refused says which clients of the port for balancers were refused.
 	Refused  Refused      `json:"refused"`
 	Probe    ProbeStatus  `json:"probe"`
 	Config   ConfigStatus `json:"config"`
@@ -152,6 +152,9 @@ func (s Status) State(name string) string {
 	v, _ := s.Service(name)
 	if slices.ContainsFunc(s.Balancers, func(b Balancer) bool { return b.Service == name && b.Counts() }) {
 		return v.State()
+	}
+	if len(s.Refused.Asking(s.Time)) > 0 {
+		return v.State() + "; what asks is refused"
 	}
 	return v.State() + "; no balancer asks"
 }

@@ -116,7 +116,7 @@ func startReturn(b *testing.B) (address string, pid int) {
 frontend answers
     bind %s
     http-request return status 200 content-type "text/plain; charset=utf-8" string %q
-`, address, lab.ServingBody+"\n"))
+`, address, lab.ServingBody))
 	worker := regexp.MustCompile(`(?m)^Pid: (\d+)$`).FindStringSubmatch(h.Admin("show info"))
 	pid, err := strconv.Atoi(worker[1])
 	lab.Must(b, err)

@@ -1,0 +1,86 @@
+package front
+
+import "bytes"
+
+// The first lines of a request and its answer, in which balancers and net/http disagree.
+//
+// What pmcheck replaces never read the request and always answered in HTTP/1.1, so there are balancers that send the
+// least that HTTP ever asked for, and balancers that compare the line that they get.
+const (
+	suppliedHost    = "Host: pmcheck\r\n"
+	suppliedVersion = " HTTP/1.0"
+	suppliedEnd     = "\r\n"
+
+	// A client that speaks TLS, as a check of Puppet's own port does, would wait for an answer until net/http gives up.
+	tlsHandshake  = "\x16\x03"
+	refusedAtOnce = "TLS\r\n"
+
+	// room is the most that complete adds.
+	room = max(len(suppliedHost), len(suppliedVersion)+len(suppliedEnd))
+)
+
+// complete completes a request in b[:n] that has arrived in one piece, as a health check does, and returns its new
+// length. It needs room behind n. It changes nothing else: what it leaves alone is net/http's to judge.
+func complete(b []byte, n int) int {
+	end := bytes.IndexByte(b[:n], '\n') + 1
+
+	switch {
+	case IsTLS(b[:n]):
+		return copy(b, refusedAtOnce)
+
+	case hasNoVersion(b[:end]):
+		at := len(bytes.TrimRight(b[:end], "\r\n"))
+		if end == n {
+			n = insert(b, n, n, suppliedEnd)
+		}
+		return insert(b, n, at, suppliedVersion)
+
+	case hasNoHost(b[:n], end):
+		return insert(b, n, end, suppliedHost)
+	}
+	return n
+}
+
+// IsTLS reports whether a client began with a TLS handshake instead of a request.
+func IsTLS(asked []byte) bool { return bytes.HasPrefix(asked, []byte(tlsHandshake)) }
+
+// hasNoVersion reports whether a first line is "GET /path", the whole request of HTTP/0.9. F5 sends it unless it is
+// given something else to send.
+func hasNoVersion(line []byte) bool {
+	target, is := bytes.CutPrefix(bytes.TrimRight(line, "\r\n"), []byte("GET /"))
+	return is && len(target) < len(line) && !bytes.ContainsAny(target, " \t\r")
+}
+
+// hasNoHost reports whether a whole HTTP/1.1 request has no Host header. HAProxy sends such requests ("option httpchk
+// GET / HTTP/1.1", unless the header is written out), and net/http refuses them. The name in the header means nothing
+// here.
+func hasNoHost(request []byte, end int) bool {
+	return bytes.HasSuffix(request[:end], []byte(" HTTP/1.1\r\n")) && bytes.HasSuffix(request, []byte("\r\n\r\n")) &&
+		!bytes.Contains(bytes.ToLower(request), []byte("\nhost:"))
+}
+
+func insert(b []byte, n, at int, text string) int {
+	copy(b[at+len(text):], b[at:n])
+	copy(b[at:], text)
+	return n + len(text)
+}
+
+// code returns the status code of an answer.
+func code(answer []byte) string {
+	const before, length = len("HTTP/1.1 "), len("200")
+	if len(answer) < before+length {
+		return ""
+	}
+	return string(answer[before : before+length])
+}
+
+// versioned returns an answer whose status line names HTTP/1.1, as the answers of Apache and nginx do, whatever the
+// version of the request: net/http repeats that. The rest of the answer is one that a client of HTTP/1.0 understands.
+func versioned(answer []byte) []byte {
+	const theirs, ours = "HTTP/1.0 ", "HTTP/1.1 "
+	rest, is := bytes.CutPrefix(answer, []byte(theirs))
+	if !is {
+		return answer
+	}
+	return append(append(make([]byte, 0, len(answer)), ours...), rest...)
+}
