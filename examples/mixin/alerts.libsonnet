@@ -153,10 +153,18 @@
         alert(
           'PmcheckRefusesConnections',
           severities.week,
-          'increase(%s[5m]) > 0' % m('refused_connections_total'),
+          'increase(%s[5m]) > 0' % m('refused_connections_total', 'by!="request"'),
           '15m',
           '{{ $labels.instance }} refuses connections, by {{ $labels.by }}',
           'A balancer that is refused takes the master out. pmcheck status names the addresses.',
+        ),
+        alert(
+          'PmcheckRefusesBalancer',
+          severities.week,
+          'increase(%s[5m]) > 0' % m('refused_connections_total', 'by="request"'),
+          '',
+          '{{ $labels.instance }} refuses what a balancer asks',
+          'It is answered 400 or 405, whatever the master is. pmcheck status says what it asks.',
         ),
         alert(
           'PmcheckBalancerSilent',
