@@ -1,11 +1,11 @@
 #!/bin/sh
 # Moves port 9200 from a check that xinetd runs to pmcheck, faster than a balancer
-# takes the master DOWN. If pmcheck does not answer 200 in time, xinetd gets the port
-# back.
+# takes the master DOWN. If pmcheck does not answer 200 in time, or a balancer asks for
+# something that pmcheck refuses, xinetd gets the port back.
 #
 #   migrate.sh [FILE]
 #
-# FILE describes the old check, such as /etc/xinetd.d/puppetserver_check. The default
+# In the end it offers to set balancers in pmcheck.yaml to the clients that it saw. FILE describes the old check, such as /etc/xinetd.d/puppetserver_check. The default
 # is the file in /etc/xinetd.d with "port = 9200".
 #
 # First mask pmcheck.socket and pmcheck.service, so that pmcheck does not take the port when
@@ -16,6 +16,9 @@ port=9200
 # The time in milliseconds in which pmcheck must answer. This and the way back must fit
 # into (fall - 1) x inter of the balancer: 4 s with inter 2s and fall 3.
 patience=2000
+# The time in seconds for which the answers to balancers are watched: more than their inter.
+watch=15
+config=/etc/pmcheck/pmcheck.yaml
 servers='puppetserver pe-puppetserver puppet-master'
 
 # guards runs systemctl with these arguments for the guard of each server.
@@ -85,6 +88,51 @@ back() {
     die "$*; xinetd has the port back"
 }
 
+# refused prints which clients are refused, and what they ask. The first refusal counts, since a balancer takes the
+# master DOWN after a few. It knows the order of the fields, and that each has a line of its own.
+refused() {
+    pmcheck status --json | awk -F '": ' '
+        /^  "refused": \{/ { inside = 1 }
+        /^  }/ { inside = 0 }
+        !inside { next }
+        /"source":/ { source = $2 }
+        /"by": "allow"/ { print source " is not in allow" }
+        /"asked":/ { print source " asks " $2 }' | tr -d '",'
+}
+
+# clients prints the addresses that ask, without this host's own.
+clients() {
+    pmcheck status --json | awk -F '"' '
+        /^  "balancers": \[/ { inside = 1 }
+        /^  \]/ { inside = 0 }
+        inside && $2 == "source" && $4 !~ /^127\./ && $4 != "::1" { print $4 }' |
+        sort -u | paste -s -d , - | sed 's/,/, /g'
+}
+
+# offer sets balancers to the clients that ask, if the operator agrees.
+offer() {
+    seen=$(clients)
+    if [ -z "$seen" ] || grep -q '^balancers:' "$config" 2>/dev/null; then
+        return
+    fi
+    line="balancers: [$seen]"
+    printf 'These clients ask. No other is believed with this line in %s:\n\n    %s\n\nAdd it? [y/N] ' "$config" "$line"
+    read -r reply || reply=n
+    echo
+    case $reply in
+    y | Y | yes) ;;
+    *) return ;;
+    esac
+
+    before=$(cat "$config" 2>/dev/null || true)
+    printf '%s\n' "${before:+$before
+}$line" >"$config"
+    if ! pmcheck config --check "$config" || ! systemctl reload pmcheck.service; then
+        printf '%s\n' "$before" >"$config"
+        echo "migrate: $config is as before" >&2
+    fi
+}
+
 old=${1-$(find_old)}
 [ -f "$old" ] || die "which file of /etc/xinetd.d is the old check?"
 [ ! -e "$old.before-pmcheck" ] || die "migrated already: $old.before-pmcheck exists (the README has the way back)"
@@ -102,6 +150,13 @@ let_go || back "xinetd does not close port $port"
 systemctl start pmcheck.socket pmcheck.service || back "pmcheck does not start"
 until_answer $port $patience || back "pmcheck does not answer 200"
 
+end=$(($(date +%s) + watch))
+while [ "$(date +%s)" -lt $end ]; do
+    who=$(refused)
+    [ -z "$who" ] || back "a client is refused: $who"
+    sleep 0.5
+done
+
 # From now on the guard can ask a daemon. It is started with its server, and here if that runs.
 guards unmask
 guards enable
@@ -111,3 +166,4 @@ for server in $servers; do
     fi
 done
 echo "pmcheck answers on port $port. The old check is disabled in $old."
+offer

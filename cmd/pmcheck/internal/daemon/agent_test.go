@@ -180,7 +180,7 @@ func TestRefusedBalancerIsInTheStatusAndTheMetrics(t *testing.T) {
 	r.ask("GET /once HTTP/1.0\r\n\r\n")
 
 	st := r.Status(time.Now())
-	if n := len(st.Refused.From); n != 1 || st.Refused.From[0].Asked != "GET /puppet HTTP/1.0" {
+	if n := len(st.Refused.Balancers()); n != 1 || st.Refused.From[0].Asked != "GET /puppet HTTP/1.0" {
 		t.Errorf("the status says %+v", st.Refused)
 	}
 	const warning = `it asks "GET /puppet HTTP/1.0", which is answered 400`

@@ -55,7 +55,7 @@ func newServiceStatus(s *monitor.State, v *monitor.Service, now time.Time) Servi
 // Warn adds sentences about what keeps balancers away and what is probably a mistake.
 func (s *Status) Warn() {
 	var away []string
-	for _, r := range s.Refused.From {
+	for _, r := range s.Refused.Balancers() {
 		away = append(away, r.String())
 	}
 	for _, b := range s.Silent {

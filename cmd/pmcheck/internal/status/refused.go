@@ -22,7 +22,7 @@ type Refused struct {
 	// Request are the requests that were answered 400 or 405, of clients that look like balancers: they send a view, or
 	// the same request again and again.
 	Request int64 `json:"request"`
-	// From are the addresses that this happened to within the last hour.
+	// From are the addresses that this happened to within the last hour, those of balancers first.
 	From []Refusal `json:"from,omitempty"`
 }
 
@@ -32,9 +32,11 @@ type Refusal struct {
 	By     front.Limit `json:"by"`              // allow, limit or request
 	Code   int         `json:"code,omitempty"`  // the answer, if by request
 	Asked  string      `json:"asked,omitempty"` // the request: its first line, made printable
-	Count  int64       `json:"count"`
-	Since  time.Time   `json:"since"`
-	Last   time.Time   `json:"last"`
+	// Balancer is set if the client looks like one. By allow and by the limit every client does: nothing is known of it.
+	Balancer bool      `json:"balancer"`
+	Count    int64     `json:"count"`
+	Since    time.Time `json:"since"`
+	Last     time.Time `json:"last"`
 
 	repeats int  // how often in a row the client has asked for Asked
 	viewed  bool // it has sent a view
@@ -59,10 +61,20 @@ func (r Refusal) balances() bool {
 // askingFor is how long a client that was refused counts as one that goes on asking. No balancer asks more seldom.
 const askingFor = 2 * time.Minute
 
+// Balancers returns the clients that look like balancers.
+func (r Refused) Balancers() (list []Refusal) {
+	for _, f := range r.From {
+		if f.Balancer {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
 // Asking returns the clients that look like balancers, and go on asking for what is refused. A departure cannot see
 // what they do: most have the master DOWN, but one that takes any answer for a good one sends agents to the end.
 func (r Refused) Asking(now time.Time) []Refusal {
-	return slices.DeleteFunc(slices.Clone(r.From), func(f Refusal) bool { return now.Sub(f.Last) >= askingFor })
+	return slices.DeleteFunc(r.Balancers(), func(f Refusal) bool { return now.Sub(f.Last) >= askingFor })
 }
 
 // maxRefusals is how many addresses are remembered, refusedFor for how long, and maxAsked how many bytes of a request.
@@ -142,7 +154,7 @@ func firstLine(asked []byte) string {
 	return cmp.Or(text.Printable(string(line), maxAsked), "no HTTP")
 }
 
-// At returns what is known at now, the address with the most first.
+// At returns what is known at now, balancers first, and of these the one with the most.
 func (r *Refusals) At(now time.Time) Refused {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -150,7 +162,18 @@ func (r *Refusals) At(now time.Time) Refused {
 	r.known.From = slices.DeleteFunc(r.known.From, func(f Refusal) bool { return now.Sub(f.Last) >= refusedFor })
 
 	known := r.known
-	known.From = slices.DeleteFunc(slices.Clone(known.From), func(f Refusal) bool { return !f.balances() })
-	slices.SortStableFunc(known.From, func(a, b Refusal) int { return cmp.Compare(b.Count, a.Count) })
+	known.From = slices.Clone(known.From)
+	for i := range known.From {
+		known.From[i].Balancer = known.From[i].balances()
+	}
+	slices.SortStableFunc(known.From, func(a, b Refusal) int {
+		switch {
+		case a.Balancer && !b.Balancer:
+			return -1
+		case b.Balancer && !a.Balancer:
+			return 1
+		}
+		return cmp.Compare(b.Count, a.Count)
+	})
 	return known
 }

@@ -20,7 +20,7 @@ func TestRefusalsAreCountedByAddressAndForgottenAfterAnHour(t *testing.T) {
 		r.Note(front.Refusal{Client: lb1, By: front.ByAllow}, now.Add(time.Duration(i)*time.Minute))
 	}
 	got := r.At(now.Add(61 * time.Minute))
-	want := status.Refusal{Source: lb1, By: front.ByAllow, Count: 3, Since: now, Last: now.Add(2 * time.Minute)}
+	want := status.Refusal{Source: lb1, By: front.ByAllow, Balancer: true, Count: 3, Since: now, Last: now.Add(2 * time.Minute)}
 	if got.Allow != 3 || got.Limit != 1 || len(got.From) != 1 || got.From[0] != want {
 		t.Errorf("got %+v", got)
 	}
@@ -50,7 +50,7 @@ func TestWhatKeepsBalancersAwayIsAWarning(t *testing.T) {
 	source := netip.MustParseAddr("192.0.2.5")
 	s := status.Status{
 		Silent:  []status.Balancer{{Node: "lb1", Source: source, Seen: since}},
-		Refused: status.Refused{Allow: 9, From: []status.Refusal{{Source: source, Count: 9, Since: since}}},
+		Refused: status.Refused{Allow: 9, From: []status.Refusal{{Source: source, Balancer: true, Count: 9, Since: since}}},
 	}
 	s.Warn()
 	for i, want := range []string{
@@ -89,7 +89,7 @@ func TestClientsThatLookLikeBalancersAreSeen(t *testing.T) {
 		}
 
 		got := r.At(now)
-		if got.Request != tt.count || (tt.want == "") != (len(got.From) == 0) {
+		if got.Request != tt.count || (tt.want == "") != (len(got.Balancers()) == 0) || len(got.From) != 1 {
 			t.Errorf("%s: %+v", tt.name, got)
 		}
 		if tt.want == "" {
@@ -122,7 +122,9 @@ func TestRefusedRequestsAreBounded(t *testing.T) {
 			stranger = stranger.Next()
 		}
 	}
-	if got := r.At(now); len(got.From) != 1 || got.From[0].Source != lb || got.From[0].Count != 500 {
-		t.Errorf("%+v, want the balancer alone", got)
+	got := r.At(now)
+	list := got.Balancers()
+	if len(got.From) != 32 || len(list) != 1 || list[0].Source != lb || list[0].Count != 500 || got.From[0] != list[0] {
+		t.Errorf("%+v, want the balancer, and 31 strangers after it", got)
 	}
 }

@@ -53,6 +53,21 @@ func TestPoolExample(t *testing.T) {
 	e.startMaster("12", "")
 	e.testReload()
 	e.testHeld(drain.Maint, "DOWN", 7*time.Second)
+	e.testReason()
+}
+
+// testReason: HAProxy says why a master is DOWN, on the page with its statistics and in its log.
+func (e *example) testReason() {
+	e.t.Helper()
+	const reason = "unhealthy: refused"
+	e.sites[0].SetMaster(checktest.Stopped)
+	e.waitFor("Puppet Server stopped", "DOWN", 7*time.Second, "puppet/puppet1")
+	if said := e.haproxy.Stat("puppet", "puppet1").CheckSaid; said != reason {
+		e.t.Errorf("HAProxy's statistics say %q, want %q", said, reason)
+	}
+	if log := e.haproxy.Log(); !strings.Contains(log, `code: 503, info: "`+reason+`"`) {
+		e.t.Errorf("HAProxy's log does not say %q:\n%s", reason, log)
+	}
 }
 
 // testReload: with the state file, a master that is held stays out over a reload of

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -63,28 +64,41 @@ type Ancestor struct {
 // and returns once it accepts connections.
 func StartAncestor(tb testing.TB, target string) *Ancestor {
 	tb.Helper()
+	return (*Network)(nil).StartAncestor(tb, Address(tb, "127.0.0.1"), fmt.Sprintf(ancestorScript, target))
+}
+
+// StartAncestor starts xinetd inside the network. It runs a script for each connection to address, a host:port.
+func (n *Network) StartAncestor(tb testing.TB, address, script string) *Ancestor {
+	tb.Helper()
 	xinetd := Need(tb, "xinetd", "xinetd")
 	Need(tb, "curl", "curl")
 	Need(tb, "bash", "bash")
 	dir := tempDir(tb)
-	script, config, services := filepath.Join(dir, "check"), filepath.Join(dir, "xinetd.conf"), filepath.Join(dir, "d")
-	a := &Ancestor{address: Address(tb, "127.0.0.1")}
-	host, port, err := net.SplitHostPort(a.address)
+	program, config, services := filepath.Join(dir, "check"), filepath.Join(dir, "xinetd.conf"), filepath.Join(dir, "d")
+	host, port, err := net.SplitHostPort(address)
 	Must(tb, err)
-	Write(tb, script, fmt.Sprintf(ancestorScript, target))
-	Must(tb, os.Chmod(script, 0o755))
+	Write(tb, program, script)
+	Must(tb, os.Chmod(program, 0o755))
 	Write(tb, config, fmt.Sprintf(ancestorDefaults, services))
-	Write(tb, filepath.Join(services, "check"), fmt.Sprintf(ancestorService, host, port, script))
+	Write(tb, filepath.Join(services, "check"), fmt.Sprintf(ancestorService, host, port, program))
 	log := filepath.Join(dir, "xinetd.log")
-	a.proc = start(tb, (*Network)(nil).Command(xinetd, "-dontfork", "-f", config, "-filelog", log), log)
+	a := &Ancestor{address: address}
+	a.proc = start(tb, n.Command(xinetd, "-dontfork", "-f", config, "-filelog", log), log)
 	WaitFor(tb, 5*time.Second, 10*time.Millisecond, func() error {
-		conn, err := net.Dial("tcp", a.address)
+		conn, err := n.Dial(tb.Context(), net.Dialer{}, "tcp", a.address)
 		if err != nil {
 			return errors.Join(err, a.proc.died())
 		}
 		return conn.Close()
 	})
 	return a
+}
+
+// Stop ends xinetd, as "service xinetd stop" does.
+func (a *Ancestor) Stop() {
+	a.proc.tb.Helper()
+	a.proc.signal(syscall.SIGTERM)
+	a.proc.waitExit(10 * time.Second)
 }
 
 // StartAncestor configures the host's own xinetd to run the ancestor. It listens on port

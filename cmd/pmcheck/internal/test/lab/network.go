@@ -110,8 +110,13 @@ func (n *Network) Dial(ctx context.Context, dialer net.Dialer, network, address 
 }
 
 // Inside calls fn on a thread that is in the network. The sockets and devices that
-// fn opens stay there.
-func (n *Network) Inside(fn func() error) error { return inNamespace(n.namespace("net"), fn) }
+// fn opens stay there. A nil Network is the machine's own.
+func (n *Network) Inside(fn func() error) error {
+	if n == nil {
+		return fn()
+	}
+	return inNamespace(n.namespace("net"), fn)
+}
 
 // inNamespace calls fn on a thread that is in the network namespace at path until fn
 // returns. A socket stays in the namespace in which it was made.

@@ -15,6 +15,7 @@ type ServerStat struct {
 	Status          string // "UP", "DOWN", "NOLB", "MAINT", "DRAIN", "UP 1/3" on the way down, ...
 	CheckStatus     string // of the last check: "L7OK", "L7STS", "L4CON", "L7TOUT", ...
 	CheckCode       string // HTTP status of the last check, or empty
+	CheckSaid       string // what the last check that failed said
 	CheckMillis     int    // how long the last check took
 	Failures        int    // of checks while the server was UP, ever
 	SessionsTotal   int    // ever
@@ -47,6 +48,7 @@ func parseStats(answer string) (stats []ServerStat, err error) {
 				Status:        text("status"),
 				CheckStatus:   strings.TrimPrefix(text("check_status"), "* "), // "* L7OK" during a check
 				CheckCode:     text("check_code"),
+				CheckSaid:     text("last_chk"),
 				CheckMillis:   number("check_duration"),
 				Failures:      number("chkfail"),
 				SessionsTotal: number("stot"),

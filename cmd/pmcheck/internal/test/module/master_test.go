@@ -1,6 +1,7 @@
 package module_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -65,6 +66,7 @@ func testMigrate(t *testing.T, s *lab.Site) {
 		{"pmcheck sees no master", config, "probe: {address: localhost:8141}\n", false, "xinetd"},
 		{"pmcheck answers 503", dropin, "[Service]\nEnvironment=PMCHECK_PROBE_ADDRESS=localhost:8141\n", false, "xinetd"},
 		{"pmcheck does not start", dropin, "[Service]\nExecStart=\nExecStart=/bin/false\n", false, "xinetd"},
+		{refusedStep, "", "", false, "xinetd"},
 		{"success", "", "", true, "pmcheck"},
 		{"already migrated", "", "", false, "pmcheck"},
 	} {
@@ -85,18 +87,33 @@ func testMigrate(t *testing.T, s *lab.Site) {
 				})
 				s.Host.MustRun("systemctl", "daemon-reload")
 			}
-			migrate(t, s.With(t), step.ok, step.owner)
+			if step.name == refusedStep {
+				const asks = "while sleep 0.5; do curl --silent --max-time 1 http://%s:9200/puppet; done"
+				lab.StartProgram(t, s.Net.Command("sh", "-c", fmt.Sprintf(asks, s.Host.Address)))
+			}
+			out := migrate(t, s.With(t), step.ok, step.owner)
+			if asked := strings.Contains(out, "asks GET /puppet HTTP/1.1"); asked != (step.name == refusedStep) {
+				t.Errorf("it does not say what is refused, or says so without reason:\n%s", out)
+			}
 		})
+	}
+	const believed = "balancers: [" + lab.BridgeAddress + "]\n"
+	if got := s.Host.MustRun("cat", config); !strings.HasSuffix(got+"\n", believed) {
+		t.Errorf("the operator agreed, and %s has no %q:\n%s", config, believed, got)
 	}
 	if kept, err := s.Host.Run("cat", lab.AncestorFile+".before-pmcheck"); kept != old {
 		t.Errorf("a second migration changes the copy for the way back: %v\n%s", err, kept)
 	}
 }
 
-func migrate(t *testing.T, s *lab.Site, ok bool, owner string) {
+// refusedStep is a migration while a client asks for a path that the script answered, and pmcheck does not.
+const refusedStep = "pmcheck refuses what a client asks"
+
+// migrate runs the script for an operator who agrees to what it offers, and returns its output.
+func migrate(t *testing.T, s *lab.Site, ok bool, owner string) (out string) {
 	t.Helper()
 	answers := s.Record(20 * time.Millisecond)
-	out, err := s.Host.Run("/root/migrate.sh")
+	out, err := s.Host.Run("sh", "-c", "echo y | /root/migrate.sh 2>&1")
 	if answers.Count(lab.NoAnswer) > 0 {
 		lab.Pause(t, 4*time.Second) // two more checks, so that HAProxy has logged a DOWN
 	}
@@ -114,6 +131,7 @@ func migrate(t *testing.T, s *lab.Site, ok bool, owner string) {
 	}
 	s.WaitAnswer(200, "", wait)
 	assertUnits(t, s, map[string]string{"pmcheck": "enabled", "xinetd": "masked"}[owner])
+	return out
 }
 
 // migratedUnits are the units that the migration enables: those that bind the port, and the guard,

@@ -1,0 +1,224 @@
+package peers_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+// oldCheck is the check of 2013 as most have it: it never reads the request, and answers whatever was asked. It asks the
+// path that Puppet Server still has, and waits until the client has sent its request, since HAProxy takes a reset for a
+// failure.
+const oldCheck = `#!/bin/bash
+if [ "$(curl --noproxy '*' --silent --insecure --max-time 1 'https://` + first + `:8140/status/v1/simple')" = running ]; then
+    status='200 OK' body='Puppet Server is running.'
+else
+    status='503 Service Unavailable' body='Puppet Server has failed.'
+fi
+printf 'HTTP/1.1 %s\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s\r\n' \
+    "$status" $((${#body} + 2)) "$body"
+timeout 0.2 cat >/dev/null
+`
+
+// What a client concludes while the master is in service, drained, and stopped. The old check is drained by stopping
+// xinetd.
+const (
+	follows = "UP DOWN DOWN"
+	never   = "DOWN DOWN DOWN"
+)
+
+// A form is one way to check a server. On the old check and on pmcheck it must conclude the same, except for what the
+// migration page names.
+type form struct {
+	name  string
+	check string // lines of HAProxy's backend, separated by semicolons
+	old   string // the conclusions on the old check; empty: follows
+	now   string // on pmcheck, if they are others
+	named string // what the migration page says of it then
+}
+
+// haproxyForms returns every form of check that HAProxy's manual has for a server of this kind.
+func haproxyForms() []form {
+	return []form{
+		{name: "bare", check: "option httpchk"},
+		{name: "a path", check: "option httpchk /"},
+		{name: "GET", check: "option httpchk GET /"},
+		{name: "HEAD", check: "option httpchk HEAD /"},
+		{name: "GET 1.0", check: "option httpchk GET / HTTP/1.0"},
+		{name: "GET 1.1", check: "option httpchk GET / HTTP/1.1"},
+		{name: "a name", check: "option httpchk GET /server"},
+		{name: "Puppet's path", check: "option httpchk GET /status/v1/simple"},
+		{name: "Puppet's path in PE", check: "option httpchk GET /status/v1/simple/pe-master HTTP/1.1"},
+		{name: "the manual's", check: `option httpchk OPTIONS * HTTP/1.1\r\nHost:\ www`},
+		{name: "asterisk", check: "option httpchk OPTIONS * HTTP/1.0"},
+		{name: "send", check: "option httpchk;http-check send meth GET uri / ver HTTP/1.1 hdr Host www"},
+		{name: "send asterisk", check: "option httpchk;http-check send meth OPTIONS uri * ver HTTP/1.1 hdr Host www"},
+		{name: "connect", check: "option httpchk;http-check connect;http-check send meth GET uri /;http-check expect status 200"},
+		{name: "state", check: "option httpchk GET /;http-check send-state"},
+		{name: "404", check: "option httpchk GET /;http-check disable-on-404;http-check send-state"},
+		{name: "status", check: "option httpchk GET /;http-check expect status 200"},
+		{name: "rstatus", check: "option httpchk GET /;http-check expect rstatus ^2[0-9][0-9]"},
+		{name: "not rstatus", check: "option httpchk GET /;http-check expect ! rstatus ^5"},
+		{name: "string", check: "option httpchk GET /;http-check expect string Puppet\\ Server\\ is\\ running."},
+		{name: "rstring", check: "option httpchk GET /;http-check expect rstring ^Puppet.*running"},
+		{name: "header", check: `option httpchk GET /;http-check expect hdr name content-type value -m beg text/plain;` +
+			`http-check expect status 200`},
+		{name: "TCP", check: `option tcp-check;tcp-check send GET\ /\ HTTP/1.0\r\n;tcp-check send \r\n;` +
+			`tcp-check expect string 200\ OK`},
+		{name: "TCP, the line", check: `option tcp-check;tcp-check send GET\ /\ HTTP/1.0\r\n\r\n;` +
+			`tcp-check expect rstring ^HTTP/1.1\ 200`},
+		{name: "TCP, 0.9", check: `option tcp-check;tcp-check send GET\ /\r\n;tcp-check expect string running`},
+		{name: "TCP, binary", check: "option tcp-check;tcp-check send-binary 474554202f0d0a;" +
+			"tcp-check expect binary 323030204f4b"},
+
+		{name: "another path", check: "option httpchk GET /puppet", now: never, named: "Another path"},
+		{name: "POST", check: "option httpchk POST /", now: never, named: "Another method"},
+		{name: "no request", check: "option tcp-check;tcp-check expect string 200", now: never,
+			named: "A check without a request"},
+		{name: "connection", check: "option tcp-check", old: "UP DOWN UP", now: "UP UP UP",
+			named: "A check that only connects"},
+		{name: "no failure", check: "option httpchk GET /;http-check expect ! string failed", now: "UP UP UP",
+			old: follows, named: "`expect ! string failed`"},
+		{name: "TLS", check: "option httpchk GET /;default-server check-ssl verify none", old: never},
+		{name: "PROXY", check: "option httpchk GET /;default-server check-send-proxy", now: never,
+			named: "`check-send-proxy`"},
+	}
+}
+
+// otherForms returns what other clients send. They conclude UP if the answer has their text.
+func otherForms() []form {
+	return []form{
+		{name: "F5's default", check: "GET /\r\n"},
+		{name: "F5 1.0", check: "GET / HTTP/1.0\r\n\r\n"},
+		{name: "F5 1.1", check: "GET / HTTP/1.1\r\nHost: \r\nConnection: Close\r\n\r\n"},
+		{name: "NetScaler", check: "HEAD / HTTP/1.0\r\n\r\n"},
+		{name: "keepalived", check: "GET / HTTP/1.0\r\nUser-Agent: KeepAliveClient\r\nHost: puppet1\r\n\r\n"},
+		{name: "keepalived 1.1", check: "GET / HTTP/1.1\r\nUser-Agent: KeepAliveClient\r\nConnection: close\r\n" +
+			"Host: puppet1\r\n\r\n"},
+		{name: "nginx", check: "GET / HTTP/1.0\r\nHost: puppet1\r\nConnection: close\r\n\r\n"},
+	}
+}
+
+// plugins returns arguments of check_http.
+func plugins() []form {
+	return []form{
+		{name: "check_http", check: ""},
+		{name: "check_http -e", check: "-e 'HTTP/1.1 200'"},
+		{name: "check_http -s", check: "-s 'Puppet Server is running'"},
+		{name: "check_http -j", check: "-j HEAD"},
+		{name: "check_http -N", check: "-N -u /server"},
+	}
+}
+
+// TestPmcheckIsADropIn: beside the check that it replaces, every client concludes the same of pmcheck.
+func TestPmcheckIsADropIn(t *testing.T) {
+	lab.Real(t)
+	t.Parallel()
+	n := network(t, first, second)
+	d := lab.StartDemo(t, n, first)
+	xinetd := n.StartAncestor(t, second+":9200", oldCheck)
+	page := lab.Read(t, example(t, "migrate-from-xinetd/README.md"))
+
+	checked, config := haproxyForms(), ""
+	for i, f := range checked {
+		config += fmt.Sprintf("backend b%d\n    %s\n", i, strings.ReplaceAll(f.check, ";", "\n    "))
+		config += "    default-server check port 9200 inter 2s fall 1 rise 1\n"
+		config += fmt.Sprintf("    server old %s:8140\n    server now %s:8140\n", second, first)
+	}
+	haproxy := n.StartOldHAProxy(t, config) // it warns of the manual's
+
+	for state, change := range []func(){
+		func() {},
+		func() { d.Type("drain", "drain"); xinetd.Stop() },
+		func() {
+			d.Type("ready", lab.ServingBody)
+			d.Type("stopped", "unhealthy: refused")
+			xinetd = n.StartAncestor(t, second+":9200", oldCheck)
+		},
+	} {
+		change()
+		for i, f := range checked {
+			f.wait(t, state, func(server string) string {
+				stat := haproxy.Stat(fmt.Sprint("b", i), server)
+				if stat.CheckStatus == "" || stat.CheckStatus == "INI" {
+					return "not checked"
+				}
+				return stat.Status
+			})
+		}
+		for _, f := range otherForms() {
+			f.wait(t, state, func(server string) string { return raw(n, address(server), f.check) })
+		}
+		for _, f := range plugins() {
+			f.wait(t, state, func(server string) string { return plugin(t, n, address(server), f.check) })
+		}
+	}
+
+	for _, f := range checked {
+		if differs := f.now != ""; differs != (f.named != "") || !strings.Contains(page, f.named) {
+			t.Errorf("%s: the migration page does not say %q", f.name, f.named)
+		}
+	}
+}
+
+func address(server string) string {
+	return map[string]string{"old": second, "now": first}[server]
+}
+
+// wait waits until the client concludes what it must of both checks.
+func (f form) wait(t *testing.T, state int, concludes func(server string) string) {
+	t.Helper()
+	old := f.old
+	if old == "" {
+		old = follows
+	}
+	now := f.now
+	if now == "" {
+		now = old
+	}
+
+	for server, all := range map[string]string{"old": old, "now": now} {
+		want, got := strings.Fields(all)[state], ""
+		began := time.Now()
+		for got = concludes(server); got != want && time.Since(began) < 15*time.Second; got = concludes(server) {
+			time.Sleep(50 * time.Millisecond)
+		}
+		if got != want {
+			t.Errorf("%s: %s in state %d of the %s check, want %s", f.name, got, state, server, want)
+		}
+	}
+}
+
+// raw sends a request in one piece, and looks for the answer of a master in service.
+func raw(n *lab.Network, ip, request string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	c, err := n.DialContext(ctx, "tcp", net.JoinHostPort(ip, "9200"))
+	if err != nil {
+		return "DOWN"
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(5 * time.Second))
+	io.WriteString(c, request)
+	if answer, _ := io.ReadAll(c); strings.HasPrefix(string(answer), "HTTP/1.1 200 OK\r\n") {
+		return "UP"
+	}
+	return "DOWN"
+}
+
+func plugin(t *testing.T, n *lab.Network, ip, options string) string {
+	program := lab.Need(t, filepath.Join(pluginDir, "check_http"), "monitoring-plugins-basic")
+	cmd := n.Command("sh", "-c", program+" -H puppet1 -I "+ip+" -p 9200 -t 5 "+options)
+	if _, is := cmd.Run().(*exec.ExitError); is {
+		return "DOWN"
+	}
+	return "UP"
+}
