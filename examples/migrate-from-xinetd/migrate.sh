@@ -103,7 +103,7 @@ refused() {
 # clients prints the addresses that ask, without this host's own.
 clients() {
     pmcheck status --json | awk -F '"' '
-        /^  "balancers": \[/ { inside = 1 }
+        /^  "balancers": \[$/ { inside = 1 }
         /^  \]/ { inside = 0 }
         inside && $2 == "source" && $4 !~ /^127\./ && $4 != "::1" { print $4 }' |
         sort -u | paste -s -d , - | sed 's/,/, /g'

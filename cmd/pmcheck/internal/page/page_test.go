@@ -15,6 +15,7 @@ import (
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/page"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
@@ -125,6 +126,13 @@ func TestSectionsSayWhatIsTrue(t *testing.T) {
 			s.Silent = []status.Balancer{{Node: "lb1", Source: lb1, Seen: now.Add(-time.Hour)}}
 			s.Believed = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
 		}, "balancers", "lb1 has stopped asking , 1h ago 192.0.2.5 Believed: balancers of 192.0.2.0/24"},
+		{"a balancer that is refused", drain.Ready, check.Healthy, func(s *status.Status, _ *status.ServiceStatus) {
+			s.Refused.From = []status.Refusal{
+				{Source: lb1, By: front.ByRequest, Code: 400, Asked: "GET /<b>", Balancer: true, Count: 3, Since: now},
+				{Source: lb1.Next(), By: front.ByRequest, Code: 400, Asked: "GET /scan", Count: 99, Since: now},
+			}
+		}, "balancers", "No balancer asks for this master. refused 192.0.2.5 was refused since 2026-11-20 12:00:00, 3×: " +
+			`it asks "GET /<b>", which is answered 400 Believed`},
 		{"a pool", drain.Ready, check.Healthy, func(_ *status.Status, v *status.ServiceStatus) {
 			pool := &check.Pool{Size: 4, Borrowed: make([]check.Loan, 1)}
 			v.Checks = []check.Finding{{Pool: pool}}

@@ -20,7 +20,8 @@ func TestRefusalsAreCountedByAddressAndForgottenAfterAnHour(t *testing.T) {
 		r.Note(front.Refusal{Client: lb1, By: front.ByAllow}, now.Add(time.Duration(i)*time.Minute))
 	}
 	got := r.At(now.Add(61 * time.Minute))
-	want := status.Refusal{Source: lb1, By: front.ByAllow, Balancer: true, Count: 3, Since: now, Last: now.Add(2 * time.Minute)}
+	last := now.Add(2 * time.Minute)
+	want := status.Refusal{Source: lb1, By: front.ByAllow, Balancer: true, Count: 3, Since: now, Last: last}
 	if got.Allow != 3 || got.Limit != 1 || len(got.From) != 1 || got.From[0] != want {
 		t.Errorf("got %+v", got)
 	}

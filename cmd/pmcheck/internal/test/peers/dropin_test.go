@@ -14,11 +14,12 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// oldCheck is the check of 2013 as most have it: it never reads the request, and answers whatever was asked. It asks the
-// path that Puppet Server still has, and waits until the client has sent its request, since HAProxy takes a reset for a
-// failure.
+// oldCheck is the check of 2013 as most have it: it never reads the request, and answers whatever was asked. It asks
+// the path that Puppet Server still has, and waits until the client has sent its request, since HAProxy takes a reset
+// for a failure.
 const oldCheck = `#!/bin/bash
-if [ "$(curl --noproxy '*' --silent --insecure --max-time 1 'https://` + first + `:8140/status/v1/simple')" = running ]; then
+said=$(curl --noproxy '*' --silent --insecure --max-time 1 'https://` + first + `:8140/status/v1/simple')
+if [ "$said" = running ]; then
     status='200 OK' body='Puppet Server is running.'
 else
     status='503 Service Unavailable' body='Puppet Server has failed.'
@@ -61,7 +62,8 @@ func haproxyForms() []form {
 		{name: "asterisk", check: "option httpchk OPTIONS * HTTP/1.0"},
 		{name: "send", check: "option httpchk;http-check send meth GET uri / ver HTTP/1.1 hdr Host www"},
 		{name: "send asterisk", check: "option httpchk;http-check send meth OPTIONS uri * ver HTTP/1.1 hdr Host www"},
-		{name: "connect", check: "option httpchk;http-check connect;http-check send meth GET uri /;http-check expect status 200"},
+		{name: "connect", check: "option httpchk;http-check connect;http-check send meth GET uri /;" +
+			"http-check expect status 200"},
 		{name: "state", check: "option httpchk GET /;http-check send-state"},
 		{name: "404", check: "option httpchk GET /;http-check disable-on-404;http-check send-state"},
 		{name: "status", check: "option httpchk GET /;http-check expect status 200"},
