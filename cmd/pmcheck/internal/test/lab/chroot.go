@@ -60,3 +60,11 @@ func (c *Chroot) StartHAProxy(config string) *HAProxy {
 	h.start(c.Command, h.writeConfig(config))
 	return h
 }
+
+// StartOldHAProxy is StartHAProxy with an old configuration, of which HAProxy may warn.
+func (c *Chroot) StartOldHAProxy(config string) *HAProxy {
+	c.tb.Helper()
+	h := &HAProxy{tb: c.tb, dir: tempDir(c.tb), warns: true}
+	h.start(c.Command, h.writeConfig(config))
+	return h
+}

@@ -55,15 +55,6 @@ func (n *Network) StartHAProxy(tb testing.TB, config string) *HAProxy {
 	return h
 }
 
-// StartOldHAProxy is StartHAProxy with an old configuration, of which HAProxy warns.
-func (n *Network) StartOldHAProxy(tb testing.TB, config string) *HAProxy {
-	tb.Helper()
-	h := &HAProxy{tb: tb, dir: tempDir(tb), warns: true}
-	Need(tb, "haproxy", "haproxy")
-	h.start(n.Command, h.writeConfig(config))
-	return h
-}
-
 // start checks the configuration in files, for which HAProxy must have no warning, and starts HAProxy with it.
 func (h *HAProxy) start(command func(program string, args ...string) *exec.Cmd, files []string) {
 	h.tb.Helper()

@@ -120,22 +120,25 @@ func plugins() []form {
 	}
 }
 
-// TestPmcheckIsADropIn: beside the check that it replaces, every client concludes the same of pmcheck.
+// TestPmcheckIsADropIn: beside the check that it replaces, every client concludes the same of pmcheck. The long form
+// tries the HAProxy of each release, the short form that of Debian 12.
 func TestPmcheckIsADropIn(t *testing.T) {
 	lab.Real(t)
-	t.Parallel()
-	n := network(t, first, second)
-	d := lab.StartDemo(t, n, first)
-	xinetd := n.StartAncestor(t, second+":9200", oldCheck)
-	page := lab.Read(t, example(t, "migrate-from-xinetd/README.md"))
-
-	checked, config := haproxyForms(), ""
-	for i, f := range checked {
-		config += fmt.Sprintf("backend b%d\n    %s\n", i, strings.ReplaceAll(f.check, ";", "\n    "))
-		config += "    default-server check port 9200 inter 2s fall 1 rise 1\n"
-		config += fmt.Sprintf("    server old %s:8140\n    server now %s:8140\n", second, first)
+	for _, ip := range []string{first, second} {
+		lab.Output(t, exec.Command("ip", "address", "add", ip+"/32", "dev", "lo"))
+		t.Cleanup(func() { lab.Output(t, exec.Command("ip", "address", "delete", ip+"/32", "dev", "lo")) })
 	}
-	haproxy := n.StartOldHAProxy(t, config) // it warns of the manual's
+	var here *lab.Network // the programs of other releases are in that of the test process
+	d := lab.StartDemo(t, here, first)
+	xinetd := here.StartAncestor(t, second+":9200", oldCheck)
+
+	checked := haproxyForms()
+	balancers := map[string]*lab.HAProxy{}
+	for _, release := range lab.HAProxyReleases() {
+		if lab.Long() || release.Suite == "bookworm" {
+			balancers[release.Suite] = release.StartChroot(t).StartOldHAProxy(backends(checked)) // it warns of the manual's
+		}
+	}
 
 	for state, change := range []func(){
 		func() {},
@@ -143,29 +146,44 @@ func TestPmcheckIsADropIn(t *testing.T) {
 		func() {
 			d.Type("ready", lab.ServingBody)
 			d.Type("stopped", "unhealthy: refused")
-			xinetd = n.StartAncestor(t, second+":9200", oldCheck)
+			xinetd = here.StartAncestor(t, second+":9200", oldCheck)
 		},
 	} {
 		change()
-		for i, f := range checked {
-			f.wait(t, state, func(server string) string {
-				stat := haproxy.Stat(fmt.Sprint("b", i), server)
-				if stat.CheckStatus == "" || stat.CheckStatus == "INI" {
-					return "not checked"
-				}
-				return stat.Status
-			})
+		for suite, haproxy := range balancers {
+			for i, f := range checked {
+				f.wait(t, suite, state, func(server string) string {
+					stat := haproxy.Stat(fmt.Sprint("b", i), server)
+					if stat.CheckStatus == "" || stat.CheckStatus == "INI" {
+						return "not checked"
+					}
+					return stat.Status
+				})
+			}
 		}
 		for _, f := range otherForms() {
-			f.wait(t, state, func(server string) string { return raw(n, address(server), f.check) })
+			f.wait(t, "raw", state, func(server string) string { return raw(here, address(server), f.check) })
 		}
 		for _, f := range plugins() {
-			f.wait(t, state, func(server string) string { return plugin(t, n, address(server), f.check) })
+			f.wait(t, "plugin", state, func(server string) string { return plugin(t, address(server), f.check) })
 		}
 	}
+}
 
-	for _, f := range checked {
-		if differs := f.now != ""; differs != (f.named != "") || !strings.Contains(page, f.named) {
+// backends returns a backend for each form, in which HAProxy checks both.
+func backends(forms []form) (config string) {
+	for i, f := range forms {
+		config += fmt.Sprintf("backend b%d\n    %s\n", i, strings.ReplaceAll(f.check, ";", "\n    "))
+		config += "    default-server check port 9200 inter 2s fall 1 rise 1\n"
+		config += fmt.Sprintf("    server old %s:8140\n    server now %s:8140\n", second, first)
+	}
+	return config
+}
+
+func TestMigrationPageNamesWhatIsNotTheSame(t *testing.T) {
+	page := lab.Read(t, example(t, "migrate-from-xinetd/README.md"))
+	for _, f := range haproxyForms() {
+		if (f.now != "") != (f.named != "") || !strings.Contains(page, f.named) {
 			t.Errorf("%s: the migration page does not say %q", f.name, f.named)
 		}
 	}
@@ -176,7 +194,7 @@ func address(server string) string {
 }
 
 // wait waits until the client concludes what it must of both checks.
-func (f form) wait(t *testing.T, state int, concludes func(server string) string) {
+func (f form) wait(t *testing.T, client string, state int, concludes func(server string) string) {
 	t.Helper()
 	old := f.old
 	if old == "" {
@@ -194,7 +212,7 @@ func (f form) wait(t *testing.T, state int, concludes func(server string) string
 			time.Sleep(50 * time.Millisecond)
 		}
 		if got != want {
-			t.Errorf("%s: %s in state %d of the %s check, want %s", f.name, got, state, server, want)
+			t.Errorf("%s, %s: %s in state %d of the %s check, want %s", client, f.name, got, state, server, want)
 		}
 	}
 }
@@ -216,9 +234,9 @@ func raw(n *lab.Network, ip, request string) string {
 	return "DOWN"
 }
 
-func plugin(t *testing.T, n *lab.Network, ip, options string) string {
+func plugin(t *testing.T, ip, options string) string {
 	program := lab.Need(t, filepath.Join(pluginDir, "check_http"), "monitoring-plugins-basic")
-	cmd := n.Command("sh", "-c", program+" -H puppet1 -I "+ip+" -p 9200 -t 5 "+options)
+	cmd := exec.Command("sh", "-c", program+" -H puppet1 -I "+ip+" -p 9200 -t 5 "+options)
 	if _, is := cmd.Run().(*exec.ExitError); is {
 		return "DOWN"
 	}
