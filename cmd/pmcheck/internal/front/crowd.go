@@ -158,7 +158,8 @@ func (c *conn) Write(b []byte) (int, error) {
 	if !c.gone { // net/http writes 400 then, too
 		c.crowd.note(c, answer)
 	}
-	return c.Conn.Write(answer)
+	n, err := c.Conn.Write(answer)
+	return min(n, len(b)), err // answer may be longer
 }
 
 // Close closes the connection, which then counts no longer.

@@ -75,12 +75,19 @@ func code(answer []byte) string {
 }
 
 // versioned returns an answer whose status line names HTTP/1.1, as the answers of Apache and nginx do, whatever the
-// version of the request: net/http repeats that. The rest of the answer is one that a client of HTTP/1.0 understands.
+// version of the request: net/http repeats that. A client of HTTP/1.0 understands the rest; as the version now allows
+// a second request, the answer says that there is none.
 func versioned(answer []byte) []byte {
-	const theirs, ours = "HTTP/1.0 ", "HTTP/1.1 "
-	rest, is := bytes.CutPrefix(answer, []byte(theirs))
-	if !is {
+	rest, is := bytes.CutPrefix(answer, []byte("HTTP/1.0 "))
+	line, headers, whole := bytes.Cut(rest, []byte("\r\n"))
+	if !is || !whole {
 		return answer
 	}
-	return append(append(make([]byte, 0, len(answer)), ours...), rest...)
+
+	const ours, end = "HTTP/1.1 ", "\r\nConnection: close\r\n"
+	changed := make([]byte, 0, len(answer)+len(end))
+	changed = append(changed, ours...)
+	changed = append(changed, line...)
+	changed = append(changed, end...)
+	return append(changed, headers...)
 }

@@ -115,6 +115,9 @@ func TestStatusLineIsThatOfHTTP11(t *testing.T) {
 		if err != nil || line != "HTTP/1.1 "+want {
 			t.Errorf("%q: %q, %v, want %s", sent, line, err, want)
 		}
+		if strings.Count(rest, "Connection: close\r\n") != 1 {
+			t.Errorf("%q: the answer does not say once that the connection ends: %q", sent, rest)
+		}
 		chunked := strings.Contains(rest, "chunked")
 		whole := strings.HasSuffix(body, "served") && len(body) == 7006
 		if strings.HasPrefix(sent, "GET / HTTP/1.0") && (chunked || !whole) || sent == "GET /\r\n" && (chunked || !whole) {
