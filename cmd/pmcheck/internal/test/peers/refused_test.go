@@ -3,6 +3,7 @@ package peers_test
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -47,7 +48,13 @@ func TestRefusedHAProxyIsSeenWithin10Seconds(t *testing.T) {
 			see("status", `"asked": "GET /puppet HTTP/1.0"`, get("/status", nil))
 			see("warnings", strings.ReplaceAll(asked, `"`, `\"`), get("/status", nil))
 			see("page", strings.ReplaceAll(asked, `"`, "&#34;"), get("/", http.Header{"Accept": {"text/html"}}))
-			see("metrics", `pmcheck_refused_connections_total{by="request"} `, get("/metrics", nil))
+			see("metrics", "counted", func() (string, error) {
+				_, body, err := d.Get("/metrics", nil)
+				if regexp.MustCompile(`pmcheck_refused_connections_total\{by="request"\} [1-9]`).MatchString(body) {
+					return "counted", err
+				}
+				return body, err
+			})
 			see("alert", "firing", func() (string, error) {
 				list, err := p.query(`ALERTS{alertname="PmcheckRefusesBalancer",alertstate="firing"}`)
 				if len(list) > 0 {
