@@ -29,19 +29,19 @@ const (
 // Refusal is a client that got no answer, or not the one that it asked for.
 type Refusal struct {
 	Client netip.Addr
-	By     Limit
+	By     Reason
 	Code   int    // the answer, of ByRequest
 	Asked  []byte // the beginning of what the client sent, of ByRequest; valid until the call ends
 }
 
-// Limit is what refuses a client.
-type Limit string
+// Reason is what a client is refused by.
+type Reason string
 
-// The limits.
+// The reasons.
 const (
-	ByAllow   Limit = "allow"   // the client is not allowed, so its connection is closed
-	ByLimit   Limit = "limit"   // there are too many connections, and it has the most of them
-	ByRequest Limit = "request" // it is answered 400 or 405
+	ByAllow   Reason = "allow"   // the client is not allowed, so its connection is closed
+	ByLimit   Reason = "limit"   // there are too many connections, and it has the most of them
+	ByRequest Reason = "request" // it is answered 400 or 405
 )
 
 // Server serves listeners. The fields must not change after the first call.

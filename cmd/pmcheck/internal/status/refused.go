@@ -28,10 +28,10 @@ type Refused struct {
 
 // Refusal is what happened to one address.
 type Refusal struct {
-	Source netip.Addr  `json:"source"`
-	By     front.Limit `json:"by"`              // allow, limit or request
-	Code   int         `json:"code,omitempty"`  // the answer, if by request
-	Asked  string      `json:"asked,omitempty"` // the request: its first line, made printable
+	Source netip.Addr   `json:"source"`
+	By     front.Reason `json:"by"`              // allow, limit or request
+	Code   int          `json:"code,omitempty"`  // the answer, if by request
+	Asked  string       `json:"asked,omitempty"` // the request: its first line, made printable
 	// Balancer is set if the client looks like one. By allow and by the limit every client does: nothing is known of it.
 	Balancer bool      `json:"balancer"`
 	Count    int64     `json:"count"`
@@ -113,7 +113,7 @@ func (r *Refusals) Note(refused front.Refusal, now time.Time) {
 }
 
 // find returns what is known of a client. A new one takes the place of the one that was refused the longest ago.
-func (r *Refusals) find(source netip.Addr, by front.Limit, now time.Time) *Refusal {
+func (r *Refusals) find(source netip.Addr, by front.Reason, now time.Time) *Refusal {
 	from := r.known.From
 	at := slices.IndexFunc(from, func(f Refusal) bool { return f.Source == source && f.By == by })
 	if at >= 0 {
