@@ -1,5 +1,5 @@
-// Package manifest tests a file of Kubernetes manifests: with the types of Kubernetes's API, which know every field, and
-// with kubeconform and the schemas in client-go, which are older and know what is required and which values there are.
+// Package manifest tests a file of Kubernetes manifests: with the types of Kubernetes's API, which know every field,
+// and with kubeconform and the schemas in client-go, which are older and know what is required and which values there are.
 package manifest
 
 import (
@@ -70,8 +70,8 @@ func TestSchemasAcceptEveryDocument(t *testing.T) {
 	}
 }
 
-// writeSchemas writes a file for each kind of an API group, as kubeconform reads them: with all schemas of the group, to
-// which those of its fields refer.
+// writeSchemas writes a file for each kind of an API group, as kubeconform reads them: with all schemas of the group,
+// to which those of its fields refer.
 func writeSchemas(t *testing.T, dir, path string) {
 	t.Helper()
 	paths, err := openapitest.NewEmbeddedFileClient().Paths()

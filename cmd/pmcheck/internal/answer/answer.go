@@ -6,7 +6,7 @@ package answer
 import (
 	"net/http"
 
-	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -20,7 +20,7 @@ type Answer struct {
 // running, as they do in Puppet Server's own answer; no other body contains it.
 const Serving = "Puppet Server is running."
 
-// Decide returns the answer for a mode and a verdict.
+// Decide returns the answer for a service at a moment: for its mode and its verdict.
 //
 //	mode    spare   verdict serves   answer
 //	ready   any     yes              200 Puppet Server is running.
@@ -37,24 +37,30 @@ const Serving = "Puppet Server is running."
 // answer. A balancer that chooses such a code for a mode asks for the verdict only, and
 // gets the code only while the verdict serves. One that chooses such a code for unhealthy asks
 // for the hold only.
-func Decide(mode drain.Mode, v check.Verdict, codes Codes, spare bool) Answer {
+func Decide(m monitor.Moment, codes Codes, spare bool) Answer {
 	codes = codes.Filled()
+
 	code := http.StatusOK
+	mode := m.Mode
 	switch mode {
 	case drain.Ready:
 	case drain.Drain:
 		code = codes.Drain
 	default: // maint, and every value that is not a mode
-		mode, code = drain.Maint, codes.Maint
+		mode = drain.Maint
+		code = codes.Maint
 	}
-	switch {
-	case code >= http.StatusBadRequest && spare:
+	if code >= http.StatusBadRequest && spare {
 		return Answer{Code: code, Body: string(mode)}
-	case !v.Health.Serves() && codes.Unhealthy >= http.StatusBadRequest:
-		return Answer{Code: codes.Unhealthy, Body: string(v.Health) + ": " + string(v.Reason)}
-	case !v.Health.Serves():
-		code = codes.Unhealthy
-	case !spare:
+	}
+
+	if !m.Verdict.Health.Serves() {
+		if codes.Unhealthy >= http.StatusBadRequest {
+			return Answer{Code: codes.Unhealthy, Body: string(m.Verdict.Health) + ": " + string(m.Verdict.Reason)}
+		}
+		return Answer{Code: codes.Unhealthy, Body: Serving}
+	}
+	if !spare {
 		code = http.StatusOK
 	}
 	return Answer{Code: code, Body: Serving}

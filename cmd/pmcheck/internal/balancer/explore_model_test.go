@@ -14,6 +14,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/haproxy"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -255,11 +256,16 @@ type master struct {
 	again   int           // how often it has left once more
 }
 
-// Mode implements balancer.Holds.
-func (m *master) Mode(string, time.Time) (drain.Mode, []drain.Hold) { return m.mode, nil }
-
-// Leaving implements balancer.Holds.
-func (m *master) Leaving(string, time.Time) drain.Leaving { return m.leaving }
+// moment returns the only service of the master, which is healthy.
+func (m *master) moment(now time.Time) monitor.Moment {
+	return monitor.Moment{
+		Service: service,
+		Time:    now,
+		Mode:    m.mode,
+		Leaving: m.leaving,
+		Verdict: check.Verdict{Health: check.Healthy},
+	}
+}
 
 // answer is the daemon's answer to a check, and how much later it sends it.
 func (m *master) answer(s *schedule, p *process, b *backend, header string) (code int, shift time.Duration) {
@@ -270,14 +276,15 @@ func (m *master) answer(s *schedule, p *process, b *backend, header string) (cod
 	if s.DisableOn404 {
 		codes.Drain = http.StatusNotFound
 	}
-	healthy := check.Verdict{Health: check.Healthy}
-	rule := balancer.NewRule(m, service, config.MaxOut(strconv.Itoa(maxOut)), s.clock())
+	moment := m.moment(s.clock())
+	leaves := func(string) bool { return m.leaving != drain.Firm }
+	rule := balancer.NewRule(moment, leaves, config.MaxOut(strconv.Itoa(maxOut)))
 	a, most := m.tracker.Answer(balancer.Check{
 		Source:  p.address,
 		Service: service,
 		Codes:   codes.Filled(),
 		View:    header,
-	}, rule, func(spare bool) answer.Answer { return answer.Decide(m.mode, healthy, codes, spare) })
+	}, rule, func(spare bool) answer.Answer { return answer.Decide(moment, codes, spare) })
 	if most > 0 {
 		shift = time.Duration(s.pick(delay, int(most/s.grid())+1)) * s.grid()
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -25,23 +26,17 @@ type Rule struct {
 	now     time.Time
 }
 
-// Holds are the holds of a master: a [drain.Snapshot].
-type Holds interface {
-	Mode(service string, now time.Time) (drain.Mode, []drain.Hold)
-	Leaving(service string, now time.Time) drain.Leaving
-}
-
-// NewRule returns the rule for the checks of a service. holds must be those of which the answer is made: with
-// those of a moment later, a hold that is lifted meanwhile would not be leaving.
-func NewRule(holds Holds, service string, maxOut config.MaxOut, now time.Time) Rule {
-	mode, _ := holds.Mode(service, now)
+// NewRule returns the rule for the checks of a service at a moment, of which the answer is made, too: with a later
+// one, a hold that is lifted meanwhile would not be leaving. leaves reports whether a hold on another service is leaving, and
+// maxOut is how many servers a balancer may miss, this master included.
+func NewRule(m monitor.Moment, leaves func(service string) bool, maxOut config.MaxOut) Rule {
 	return Rule{
-		service: service,
-		leaving: holds.Leaving(service, now),
-		mode:    mode,
-		leaves:  func(service string) bool { return holds.Leaving(service, now) != drain.Firm },
+		service: m.Service,
+		leaving: m.Leaving,
+		mode:    m.Mode,
+		leaves:  leaves,
 		maxOut:  maxOut,
-		now:     now,
+		now:     m.Time,
 	}
 }
 

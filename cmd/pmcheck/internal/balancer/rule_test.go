@@ -11,6 +11,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -31,12 +32,13 @@ type fakeHolds struct {
 	leaving drain.Leaving
 }
 
-func (h fakeHolds) Mode(string, time.Time) (drain.Mode, []drain.Hold) { return h.mode, nil }
-func (h fakeHolds) Leaving(service string, _ time.Time) drain.Leaving {
-	if service == "serverx" {
-		return drain.Firm
+func (h fakeHolds) rule(service string, maxOut config.MaxOut, now time.Time) Rule {
+	leaves := func(service string) bool { return h.leaving != drain.Firm && service != "serverx" }
+	m := monitor.Moment{Service: service, Time: now, Mode: h.mode}
+	if leaves(service) {
+		m.Leaving = h.leaving
 	}
-	return h.leaving
+	return NewRule(m, leaves, maxOut)
 }
 
 func (tt ruleTest) answers(t *testing.T) (codes []string) {
@@ -67,7 +69,7 @@ func (tt ruleTest) answers(t *testing.T) (codes []string) {
 			weight, state := fields[len(fields)-1], strings.Join(fields[1:len(fields)-1], " ")
 			c.View = fmt.Sprintf("%s; name=puppet%s/m1; node=%s; weight=%s; scur=0/0; qcur=0", state, service, lb, weight)
 		}
-		rule := NewRule(holds, c.Service, cmp.Or(tt.maxOut, "1"), now)
+		rule := holds.rule(c.Service, cmp.Or(tt.maxOut, "1"), now)
 		a, shift := tracker.Answer(c, rule, func(spare bool) answer.Answer {
 			if spare && held {
 				return answer.Answer{Code: http.StatusNotFound}
@@ -196,7 +198,7 @@ func TestWhatWouldKeepAReadyMaster(t *testing.T) {
 			"balancer lb1 has no other server for puppet/m1"},
 	} {
 		for budget, want := range map[bool]string{false: tt.without, true: tt.with} {
-			r := NewRule(fakeHolds{drain.Ready, drain.Firm}, "server", "1", now)
+			r := fakeHolds{drain.Ready, drain.Firm}.rule("server", "1", now)
 			if got := Summary(r.Keeps(tt.balancers, budget)); got != want {
 				t.Errorf("%s, budget %v: %q, want %q", tt.name, budget, got, want)
 			}

@@ -144,10 +144,7 @@ func (d *Daemon) believed(source netip.Addr) bool {
 
 // Summary returns the state of the master in one line, for the service manager.
 func (d *Daemon) Summary() string {
-	s := d.monitor.State()
-	server, _ := s.Service(monitor.Server)
-	now := time.Now()
-	mode, _ := s.Holds.Mode(monitor.Server, now)
-	v := server.Verdict.At(now)
-	return fmt.Sprintf("%s, %s: %s; answering on %s", mode, v.Health, v.Reason, d.Address())
+	server, _ := d.monitor.State().At(monitor.Server, time.Now())
+	v := server.Verdict
+	return fmt.Sprintf("%s, %s: %s; answering on %s", server.Mode, v.Health, v.Reason, d.Address())
 }

@@ -64,7 +64,8 @@ func (d *Daemon) serviceOf(r *http.Request) string {
 
 func (d *Daemon) check(w http.ResponseWriter, r *http.Request, name string) {
 	s := d.monitor.State()
-	service, known := s.Service(name)
+	now := time.Now()
+	moment, known := s.At(name, now)
 	codes, problem := answer.ParseCodes(r.URL.RawQuery)
 	if !known {
 		problem = "unknown path" // not 404, which some balancers take for an orderly drain
@@ -73,11 +74,7 @@ func (d *Daemon) check(w http.ResponseWriter, r *http.Request, name string) {
 		d.answer(w, http.StatusBadRequest, problem)
 		return
 	}
-	now := time.Now()
-	mode, _ := s.Holds.Mode(name, now)
-	decide := func(spare bool) answer.Answer {
-		return answer.Decide(mode, service.Verdict.At(now), codes, spare)
-	}
+	decide := func(spare bool) answer.Answer { return answer.Decide(moment, codes, spare) }
 	if wantsPage(r) && d.mayReadStatus(r) { // a browser is not counted as a balancer
 		document, err := d.pages.get(d, d.page.Render)
 		if err != nil {
@@ -96,10 +93,10 @@ func (d *Daemon) check(w http.ResponseWriter, r *http.Request, name string) {
 			Codes:   codes.Filled(),
 			View:    view(r),
 			Listed:  len(d.settings.Load().Balancers) > 0, // then only listed sources are believed
-		}, balancer.NewRule(s.Holds, name, d.settings.Load().MaxOut, now), decide)
+		}, balancer.NewRule(moment, s.Leaves(now), d.settings.Load().MaxOut), decide)
 	}
 	time.Sleep(rand.N(shift + 1))
-	w.Header().Set("Last-Modified", s.ServingSince(service, now).UTC().Format(http.TimeFormat))
+	w.Header().Set("Last-Modified", moment.ServingSince.UTC().Format(http.TimeFormat))
 	d.answer(w, a.Code, a.Body)
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
-	"github.com/pmcheck/pmcheck/drain"
 	"github.com/pmcheck/pmcheck/drain/tcp"
 	"github.com/pmcheck/pmcheck/systemd"
 )
@@ -19,23 +18,10 @@ import (
 // Status returns the status of the daemon at the time now, with the obstacles of each
 // service.
 func (d *Daemon) Status(now time.Time) status.Status {
-	s, holds, maxOut := d.status(now), d.monitor.State().Holds, d.settings.Load().MaxOut
-	for i := range s.Services {
-		v := &s.Services[i]
-		v.Keeps = balancer.NewRule(holds, v.Name, maxOut, now).Keeps(s.Balancers, s.Budget != nil)
-		var connections []tcp.Connection
-		var unknown error
-		if v.Name == monitor.Server && v.Mode != drain.Ready {
-			connections, unknown = tcp.Connections(s.Probe.Address)
-		}
-		v.Obstacles = leave.Standing(s, *v, connections)
-		if unknown != nil {
-			v.Obstacles = append(v.Obstacles, status.Obstacle{Kind: balancer.ObstacleUnknown, Text: unknown.Error()})
-		}
-		if v.Mode == drain.Ready {
-			v.Keeps = append(v.Keeps, leave.OverBudget(s, v.Name)...)
-		}
-	}
+	state := d.monitor.State()
+	s := d.statusOf(state, now)
+	connections := func() ([]tcp.Connection, error) { return tcp.Connections(s.Probe.Address) }
+	leave.Explain(&s, state, d.settings.Load().MaxOut, connections)
 	return s
 }
 
@@ -70,8 +56,10 @@ func encode(s status.Status) ([]byte, error) {
 }
 
 // status is like Status, without the obstacles, which need the kernel's connections.
-func (d *Daemon) status(now time.Time) status.Status {
-	s := status.New(d.monitor.State(), d.settings.Load(), now)
+func (d *Daemon) status(now time.Time) status.Status { return d.statusOf(d.monitor.State(), now) }
+
+func (d *Daemon) statusOf(state *monitor.State, now time.Time) status.Status {
+	s := status.New(state, d.settings.Load(), now)
 	s.Version, s.Started = ProgramVersion(), d.started
 	s.Config = *d.config.Load()
 	if d.settings.Load().Listen != d.listen {

@@ -17,6 +17,7 @@ import (
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
@@ -35,6 +36,30 @@ const (
 	// usualTime is how long the usual balancer, which asks every 10 s, sends to a master that does not answer.
 	usualTime = balancer.TellTimes * 10 * time.Second
 )
+
+// Explain fills in what stands between each service of a status and what is wanted of it: Keeps and Obstacles. state is
+// what the status was made of, and connections those of the kernel to the master's port.
+func Explain(s *status.Status, state *monitor.State, maxOut config.MaxOut,
+	connections func() ([]tcp.Connection, error)) {
+	for i := range s.Services {
+		v := &s.Services[i]
+		moment, _ := state.At(v.Name, s.Time)
+		v.Keeps = balancer.NewRule(moment, state.Leaves(s.Time), maxOut).Keeps(s.Balancers, s.Budget != nil)
+		if v.Mode == drain.Ready {
+			v.Keeps = append(v.Keeps, OverBudget(*s, v.Name)...)
+		}
+
+		var list []tcp.Connection
+		var err error
+		if v.Name == monitor.Server && v.Mode != drain.Ready {
+			list, err = connections()
+		}
+		v.Obstacles = Standing(*s, *v, list)
+		if err != nil {
+			v.Obstacles = append(v.Obstacles, unknown(err)...)
+		}
+	}
+}
 
 // Standing returns the obstacles of a service in its current mode: while it is held, what keeps it from
 // being idle, and while it is ready, from being in service.

@@ -185,65 +185,72 @@ func (p *pool) outage() (none time.Duration, out int) {
 func (m *member) answer(from netip.Addr, header string, shifts *rand.Rand) int {
 	m.mu.Lock()
 	now := time.Now()
-	holds, verdict, tracker := m.holds, m.verdict, m.tracker
-	deaf := m.noDaemon || verdict.Health == check.Unknown // or the host is down
+	state, tracker := m.state(now), m.tracker
+	deaf := m.noDaemon || m.verdict.Health == check.Unknown // or the host is down
 	m.mu.Unlock()
 	if deaf {
 		return 0
 	}
-	mode, _ := holds.Mode(monitor.Server, now)
 	codes := answer.Codes{Drain: 503, Maint: 503}
 	if m.DisableOn404 {
 		codes.Drain = 404
 	}
+	moment, _ := state.At(monitor.Server, now)
+	decide := func(spare bool) answer.Answer { return answer.Decide(moment, codes, spare) }
 	ours := network().Contains(from)
 	if m.blind && ours {
 		header = ""
 	}
 	if m.listed && !ours { // the daemon does not take it for a balancer
-		return answer.Decide(mode, verdict, codes, true).Code
+		return decide(true).Code
 	}
+
 	c := balancer.Check{Source: from, Service: monitor.Server, Codes: codes, View: header, Listed: m.listed}
-	a, shift := tracker.Answer(c, m.rule(holds, now), func(spare bool) answer.Answer {
-		return answer.Decide(mode, verdict, codes, spare)
-	})
+	rule := balancer.NewRule(moment, state.Leaves(now), m.maxOutSetting())
+	a, shift := tracker.Answer(c, rule, decide)
 	time.Sleep(upTo(shifts, shift+1))
 	return a.Code
 }
 
-func (m *member) rule(holds drain.Snapshot, now time.Time) balancer.Rule {
-	return balancer.NewRule(holds, monitor.Server, m.maxOutSetting(), now)
-}
-
-func (s shape) maxOutSetting() config.MaxOut { return config.MaxOut(strconv.Itoa(s.maxOut)) }
-
-func (m *member) status() status.Status {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	now, balancers := time.Now(), m.tracker.All()
-	mode, _ := m.holds.Mode(monitor.Server, now)
+// state returns what the monitor of the daemon has published. The caller must hold the lock.
+func (m *member) state(now time.Time) *monitor.State {
 	jruby := check.Finding{Check: check.CheckJRuby, Checked: now, Pool: &check.Pool{}}
 	if now.Before(m.agents) {
 		jruby.Pool.Borrowed = []check.Loan{{Request: "GET /puppet/v3/catalog/a"}}
 	}
-	s := status.Status{
-		Time:    now,
-		Started: m.started,
-		Services: []status.ServiceStatus{{
+	return &monitor.State{
+		Published: now,
+		Holds:     m.holds,
+		Findings:  []check.Finding{jruby},
+		Result:    check.Result{Asked: now},
+		Services: []monitor.Service{{
 			Name:         monitor.Server,
-			Mode:         mode,
-			Leaving:      m.holds.Leaving(monitor.Server, now),
+			Verdict:      m.verdict,
+			Probes:       1,
 			ModeSince:    m.modeSince,
 			ServingSince: slices.MaxFunc([]time.Time{m.modeSince, m.verdict.Since}, time.Time.Compare),
-			Verdict:      m.verdict,
-			Answer:       answer.Decide(mode, m.verdict, answer.Codes{}, true),
-			Checks:       []check.Finding{jruby},
 		}},
-		Balancers:     balancers.Current(now),
-		BalancerAsked: balancers.Asked(),
-		Probe:         status.ProbeStatus{Asked: now},
 	}
-	s.Services[0].Keeps = m.rule(m.holds, now).Keeps(s.Balancers, m.budget)
+}
+
+func (s shape) maxOutSetting() config.MaxOut { return config.MaxOut(strconv.Itoa(s.maxOut)) }
+
+// status returns the status of the daemon, made as the daemon makes it.
+func (m *member) status() status.Status {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now, all := time.Now(), m.tracker.All()
+	state := m.state(now)
+	settings := config.Default()
+	s := status.New(state, &settings, now)
+	s.Started = m.started
+	s.Balancers = all.Current(now)
+	s.BalancerAsked = all.Asked()
+	if m.budget {
+		s.Budget = &status.BudgetStatus{Reachable: true, View: budget.View{Held: true}}
+	}
+	leave.Explain(&s, state, m.maxOutSetting(), func() ([]tcp.Connection, error) { return nil, nil })
+	s.Budget = nil // the database decides, not what the daemon has seen of it
 	return s
 }
 

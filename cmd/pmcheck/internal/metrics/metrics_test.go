@@ -24,7 +24,8 @@ import (
 
 func TestScrapesPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, began := New(func(now time.Time) status.Status { return status.Status{Time: now} }, slog.New(slog.DiscardHandler)), time.Now()
+		began := time.Now()
+		m := New(func(now time.Time) status.Status { return status.Status{Time: now} }, slog.New(slog.DiscardHandler))
 		for range 5 {
 			if _, err := testutil.GatherAndCount(m.registry); err != nil {
 				t.Error(err)

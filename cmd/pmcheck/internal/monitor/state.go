@@ -49,23 +49,29 @@ func (s *State) conclude(before *State) {
 		if now.Probes > 0 && !now.Verdict.Health.Serves() {
 			now.Memory = check.Memory{}
 		}
-		old, known := before.Service(now.Name)
-		now.ModeSince, now.ServingSince = s.Published, s.Published
-		if !known {
-			continue
-		}
-		if now.Verdict.Same(old.Verdict) {
-			now.Verdict.Since = old.Verdict.Since
-		} else {
-			now.Verdict.Since = s.Published
-		}
-		is, _ := s.Holds.Mode(now.Name, s.Published)
-		if was, _ := before.Holds.Mode(now.Name, before.Published); is == was {
-			now.ModeSince = old.ModeSince
-		}
-		if s.serves(now, s.Published) == before.serves(old, before.Published) {
-			now.ServingSince = old.ServingSince
-		}
+		s.compare(now, before)
+	}
+}
+
+// compare sets since when the verdict, the mode and the answer of a service have been as they are.
+func (s *State) compare(now *Service, before *State) {
+	now.ModeSince = s.Published
+	now.ServingSince = s.Published
+	old, known := before.Service(now.Name)
+	if !known {
+		return
+	}
+
+	is, was := s.at(now, s.Published), before.at(old, before.Published)
+	now.Verdict.Since = s.Published
+	if now.Verdict.Same(old.Verdict) {
+		now.Verdict.Since = old.Verdict.Since
+	}
+	if is.Mode == was.Mode {
+		now.ModeSince = old.ModeSince
+	}
+	if is.Serves() == was.Serves() {
+		now.ServingSince = old.ServingSince
 	}
 }
 
@@ -92,20 +98,6 @@ func (s *State) Memories() map[string]check.Memory {
 
 // Judged reports whether there is a verdict on the master that balancers may get.
 func (s *State) Judged() bool { return len(s.Services) > 0 && s.Services[0].Probes > 0 }
-
-// ServingSince returns since when a service of s serves, which means that a balancer without codes of its own gets
-// 200, or does not, as it is at now.
-func (s *State) ServingSince(service *Service, now time.Time) time.Time {
-	if s.serves(service, now) == s.serves(service, s.Published) {
-		return service.ServingSince
-	}
-	return s.Published // a verdict has expired, or a hold has ended, since
-}
-
-func (s *State) serves(service *Service, now time.Time) bool {
-	mode, _ := s.Holds.Mode(service.Name, now)
-	return mode == drain.Ready && service.Verdict.At(now).Health.Serves()
-}
 
 // Live reports whether the loop is still running.
 func (s *State) Live(now time.Time) bool { return now.Sub(s.Published) < s.MaxAge }

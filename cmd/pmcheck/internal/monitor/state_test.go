@@ -51,8 +51,8 @@ func TestSinceIsTheLastChange(t *testing.T) {
 		s := &State{Published: at, Holds: tt.holds, Services: []Service{{Name: Server, Verdict: tt.verdict}}}
 		s.conclude(last)
 		last = s
-		now := &s.Services[0]
-		for j, got := range []time.Time{now.Verdict.Since, now.ModeSince, s.ServingSince(now, at)} {
+		now, _ := s.At(Server, at)
+		for j, got := range []time.Time{now.Verdict.Since, now.ModeSince, now.ServingSince} {
 			if want := start.Add(time.Duration(tt.since[j]) * time.Second); !got.Equal(want) {
 				t.Errorf("%s: times %d: since %s, want since state %d", tt.name, j, got.Sub(start), tt.since[j])
 			}
@@ -76,9 +76,9 @@ func TestServingChangesWithoutANewState(t *testing.T) {
 	} {
 		verdict := check.Verdict{Health: check.Healthy, Reason: check.OK, Expires: after(5)}
 		server := Service{Name: Server, Verdict: verdict, ServingSince: after(-60)}
-		s := &State{Published: start, Holds: readHolds(t, tt.hold...)}
-		if since := s.ServingSince(&server, after(tt.asked)); since != after(tt.since) {
-			t.Errorf("%s: since %s, want %d s", tt.name, since.Sub(start), tt.since)
+		s := &State{Published: start, Holds: readHolds(t, tt.hold...), Services: []Service{server}}
+		if m, _ := s.At(Server, after(tt.asked)); m.ServingSince != after(tt.since) {
+			t.Errorf("%s: since %s, want %d s", tt.name, m.ServingSince.Sub(start), tt.since)
 		}
 	}
 }

@@ -31,24 +31,23 @@ func New(s *monitor.State, c *config.Config, now time.Time) Status {
 	}
 	status.Probe.Count, status.Probe.Connections = s.Services[0].Probes, s.Own
 	status.Probe.ExpiryWarn = c.Expiry.Warn.Seconds()
-	for i := range s.Services {
-		status.Services = append(status.Services, newServiceStatus(s, &s.Services[i], now))
+	for _, v := range s.Services {
+		moment, _ := s.At(v.Name, now)
+		status.Services = append(status.Services, newServiceStatus(moment))
 	}
 	status.Services[0].Checks = s.Findings // they concern the master itself
 	return status
 }
 
-func newServiceStatus(s *monitor.State, v *monitor.Service, now time.Time) ServiceStatus {
-	mode, _ := s.Holds.Mode(v.Name, now)
-	verdict := v.Verdict.At(now)
+func newServiceStatus(m monitor.Moment) ServiceStatus {
 	return ServiceStatus{
-		Name:         v.Name,
-		Mode:         mode,
-		Leaving:      s.Holds.Leaving(v.Name, now),
-		ModeSince:    v.ModeSince,
-		Verdict:      verdict,
-		Answer:       answer.Decide(mode, verdict, answer.Codes{}, true),
-		ServingSince: s.ServingSince(v, now),
+		Name:         m.Service,
+		Mode:         m.Mode,
+		Leaving:      m.Leaving,
+		ModeSince:    m.ModeSince,
+		Verdict:      m.Verdict,
+		Answer:       answer.Decide(m, answer.Codes{}, true),
+		ServingSince: m.ServingSince,
 	}
 }
 

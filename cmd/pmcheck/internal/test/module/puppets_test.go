@@ -15,7 +15,8 @@ import (
 func puppet(suite string, packages ...string) lab.Release {
 	return lab.Release{Suite: suite, Packages: append([]string{"systemd", "systemd-sysv", "dbus", "mount", "curl",
 		"iproute2", "procps", "openssl", "haproxy", "puppet-module-puppetlabs-stdlib", "puppet-module-puppetlabs-concat",
-		"puppet-module-puppetlabs-haproxy", "puppet-module-camptocamp-systemd", "puppet-module-puppetlabs-apt", "ruby-rspec-puppet",
+		"puppet-module-puppetlabs-haproxy", "puppet-module-camptocamp-systemd", "puppet-module-puppetlabs-apt",
+		"ruby-rspec-puppet",
 		"facterdb"},
 		packages...)}
 }

@@ -139,8 +139,8 @@ func assertImage(t *testing.T, dir string) {
 	}
 }
 
-// assertOneVersion compares what the program, the packages and the module say of themselves. The program has the commit,
-// for pmcheck_build_info.
+// assertOneVersion compares what the program, the packages and the module say of themselves. The program has the
+// commit, for pmcheck_build_info.
 func assertOneVersion(t *testing.T, dir string) {
 	p := t.TempDir() + "/pmcheck"
 	for what, line := range map[string]string{

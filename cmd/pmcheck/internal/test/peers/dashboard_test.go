@@ -78,5 +78,6 @@ func testDashboard(t *testing.T, p *prometheus, masters ...*lab.Demo) {
 
 // substitute replaces variables as Grafana does if "All" is selected.
 func substitute(expr string) string {
-	return strings.NewReplacer("$__rate_interval", "30s", "$job", "pmcheck", "$pool", ".*", "$instance", ".*").Replace(expr)
+	values := strings.NewReplacer("$__rate_interval", "30s", "$job", "pmcheck", "$pool", ".*", "$instance", ".*")
+	return values.Replace(expr)
 }
