@@ -27,8 +27,8 @@ type Rule struct {
 }
 
 // NewRule returns the rule for the checks of a service at a moment, of which the answer is made, too: with a later
-// one, a hold that is lifted meanwhile would not be leaving. leaves reports whether a hold on another service is leaving, and
-// maxOut is how many servers a balancer may miss, this master included.
+// one, a hold that is lifted meanwhile would not be leaving. leaves reports whether a hold on another service is
+// leaving, and maxOut is how many servers a balancer may miss, this master included.
 func NewRule(m monitor.Moment, leaves func(service string) bool, maxOut config.MaxOut) Rule {
 	return Rule{
 		service: m.Service,
