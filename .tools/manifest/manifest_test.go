@@ -1,5 +1,6 @@
-// Package manifest tests a file of Kubernetes manifests: with the types of Kubernetes's API, which know every field,
-// and with kubeconform and the schemas in client-go, which are older and know what is required and which values there are.
+// Package manifest tests a file of Kubernetes manifests: with the types of Kubernetes's API, which know every
+// field, and with kubeconform and the schemas in client-go, which are older and know what is required and which
+// values there are.
 package manifest
 
 import (
