@@ -47,6 +47,7 @@ type Settings struct {
 	Disk     DiskSettings     `yaml:"disk"`
 	Code     CodeSettings     `yaml:"code"`
 	PuppetDB PuppetDBSettings `yaml:"puppetdb"`
+	Identity IdentitySettings `yaml:"-"`
 }
 
 // Defaults returns the default settings.
@@ -66,8 +67,9 @@ type Observer func(r Result, now time.Time) Finding
 // Observers returns the checks that look at the results of the probes, by name.
 func (s Settings) Observers() map[string]Observer {
 	return map[string]Observer{
-		CheckJRuby:  (&poolCheck{JRubySettings: s.JRuby}).observe,
-		CheckExpiry: s.Expiry.judge,
+		CheckJRuby:    (&poolCheck{JRubySettings: s.JRuby}).observe,
+		CheckIdentity: s.Identity.judge,
+		CheckExpiry:   s.Expiry.judge,
 	}
 }
 
@@ -97,7 +99,7 @@ type List []Check
 
 // All returns every check, the probe first, in the order in which they are shown.
 func All() List {
-	return List{probe(), jruby(), unit(), expiry(), disk(), code(), puppetdb()}
+	return List{probe(), jruby(), unit(), identity(), expiry(), disk(), code(), puppetdb()}
 }
 
 // Severity returns what the check of that name may do; Off if it is not in the

@@ -139,6 +139,8 @@ func healthOf(r Reason) Health {
 	switch {
 	case r == StateStarting:
 		return Warming
+	case r == puppetclient.NotVerified:
+		return Unknown
 	case r == AuthDenied || strings.HasPrefix(string(r), "own-"):
 		return Unknown
 	}

@@ -50,6 +50,7 @@ func probe() Check {
 
 			{pc.OwnFiles, "add pmcheck's user to the group puppet (pe-puppet on PE) and restart pmcheck; by hand, use sudo"},
 			{pc.OwnFilesMissing, "is certname right in pmcheck config? then there is no certificate yet: puppet ssl bootstrap"},
+			{pc.OwnFilesNotKnown, "see the check identity: puppet.conf does not say where they are"},
 			{pc.OwnFilesInvalid, "restore the file that the detail names: Puppet Server will not start with it either"},
 			{pc.OwnCertExpired, renewOwn},
 			{pc.OwnCertNotYetValid, clocks},

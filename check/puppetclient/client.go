@@ -50,7 +50,10 @@ type Client struct {
 	// Names are other names of the server that agents use. If its certificate has one of them, and not
 	// ServerName, agents are served: the Client calls it by that name, and says what it Lacks. The certificate must be
 	// verified with the CA then.
-	Names       []string
+	Names []string
+	// AnyName is set if the server's certname is not known, and ServerName is empty. The server may have any name then:
+	// it is called by a name in its own certificate. Without a certname, or the path of a CA, it must be on this host.
+	AnyName     bool
 	Credentials *Credentials
 	Timeout     time.Duration // for a whole request
 	Handshake   time.Duration // how long a connection is kept at most; 0 means DefaultHandshake
@@ -63,7 +66,7 @@ type Client struct {
 	material  atomic.Pointer[material] // what the next handshake uses
 	conn      atomic.Pointer[conn]     // the newest connection
 	open      sync.Map                 // of *conn: those that have not been closed
-	called    atomic.Pointer[string]   // the one of Names that the next request uses; nil for ServerName
+	called    atomic.Pointer[string]   // the other name that the next request uses; nil for ServerName
 }
 
 // Answer is the answer to one request, with a description of the connection.
@@ -143,6 +146,10 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.unverified() && !local(raw) {
+		raw.Close()
+		return nil, failed(NotVerified, "%s is on another host, and its certname or the CA is not known", address)
+	}
 	made := &conn{Conn: raw, client: c, born: time.Now()}
 	if !plain {
 		if err := made.shakeHands(ctx, c.material.Load(), c.name()); err != nil {
@@ -153,6 +160,16 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	c.open.Store(made, nil)
 	c.conn.Store(made)
 	return made, nil
+}
+
+// unverified reports whether it is not known what to verify the server with.
+func (c *Client) unverified() bool { return c.AnyName || c.Credentials.Files.CA == "" }
+
+// local reports whether both ends of a connection are on this host: to an address of its own, the kernel connects from
+// that address.
+func local(c net.Conn) bool {
+	here, there := c.LocalAddr().(*net.TCPAddr).IP, c.RemoteAddr().(*net.TCPAddr).IP
+	return there.IsLoopback() || there.Equal(here)
 }
 
 // name returns the name by which the server is called now.
@@ -274,6 +291,9 @@ func (c *conn) shakeHands(ctx context.Context, m *material, name string) error {
 	config.GetClientCertificate = func(r *tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		asked = true
 		return offer(r)
+	}
+	if name == "" && c.client.AnyName {
+		config.VerifyConnection = func(s tls.ConnectionState) error { return askByName(s.PeerCertificates[0]) }
 	}
 	secured := tls.Client(c.Conn, config)
 	if err := secured.HandshakeContext(ctx); err != nil {

@@ -122,6 +122,8 @@ func (f Files) read() (read pemFiles, unread error) {
 		data, err := readFile(path)
 		switch {
 		case unread != nil || err == nil:
+		case path == "":
+			unread = &Error{OwnFilesNotKnown, err}
 		case errors.Is(err, fs.ErrNotExist):
 			unread = &Error{OwnFilesMissing, err}
 		default:
@@ -132,9 +134,24 @@ func (f Files) read() (read pemFiles, unread error) {
 	return read, unread
 }
 
+// Fit returns nil if certificate, key and CA below the directory root are there and belong together at a time, which
+// is what paths that are only guessed must show before they are used.
+func (f Files) Fit(root string, now time.Time) error {
+	for _, path := range []*string{&f.Certificate, &f.Key, &f.CA, &f.CRL} {
+		*path = filepath.Join(root, *path)
+	}
+	read, _ := f.read() // what could not be read cannot be used either
+	m, err := parseMaterial(f, read)
+	if m.own.Leaf == nil || m.roots == nil {
+		return err
+	}
+	_, err = m.chains([]*x509.Certificate{m.own.Leaf}, x509.ExtKeyUsageClientAuth, now)
+	return err
+}
+
 func readFile(path string) ([]byte, error) {
 	if path == "" {
-		return nil, errors.New("no path is set for one of certificate, key, CA and CRL")
+		return nil, errors.New("the path of one of certificate, key, CA and CRL is not known")
 	}
 	data, err := bounded.File(path, maxFile)
 	return data, withOwner(err, path)

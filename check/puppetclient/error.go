@@ -31,6 +31,7 @@ const (
 	OwnFiles           Reason = "own-files-unreadable"
 	OwnFilesMissing    Reason = "own-files-missing"
 	OwnFilesInvalid    Reason = "own-files-invalid"
+	OwnFilesNotKnown   Reason = "own-files-not-known"
 	OwnCertExpired     Reason = "own-certificate-expired"
 	OwnCertNotYetValid Reason = "own-certificate-not-yet-valid"
 	OwnCertRevoked     Reason = "own-certificate-revoked"
@@ -46,6 +47,8 @@ const (
 	CAExpired             Reason = "ca-expired"
 	CRLExpired            Reason = "crl-expired"
 	CRLMissing            Reason = "crl-missing"
+	// NotVerified is the reason for a server on another host if it is not known what to verify it with.
+	NotVerified Reason = "not-verified"
 
 	// The answer is too long, or is not HTTP.
 	BadAnswer Reason = "bad-answer"

@@ -46,8 +46,8 @@ func cipherSuites() (list []uint16) {
 	return list
 }
 
-// otherNameError is the error for a certificate that is not for the server's certname, but for another name that agents
-// use.
+// otherNameError is the error for a server that must be asked again by another name: its certificate is not for its
+// certname, but for a name that agents use, or the certname is not known.
 type otherNameError struct {
 	name string
 	error
@@ -57,14 +57,18 @@ type otherNameError struct {
 func (e *otherNameError) Unwrap() error { return e.error }
 
 // verifyServer verifies a server as an agent does: chain, name, and revocation as
-// deep as configured. Without a CA bundle it verifies dates and name. The error is or wraps an *Error.
+// deep as configured. Without a CA bundle it verifies dates, name, and that the CRLs have not expired. The error is or
+// wraps an *Error.
 func (m *material) verifyServer(peers []*x509.Certificate, name string, others []string, now time.Time) error {
 	leaf := peers[0]
 	if m.roots == nil {
 		if now.Before(leaf.NotBefore) || now.After(leaf.NotAfter) {
 			return serverError(leaf, x509.CertificateInvalidError{Cert: leaf, Reason: x509.Expired}, now)
 		}
-		return named(leaf, name)
+		if err := named(leaf, name); err != nil {
+			return err
+		}
+		return m.anyExpired(peers, now)
 	}
 	chains, err := m.chains(peers, x509.ExtKeyUsageServerAuth, now)
 	if err != nil {
@@ -139,6 +143,9 @@ func rfc3339(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 // certificate that has none, in the common name: Puppet's CA has put both
 // there only since Puppet Server 6.15.2 and 7.1.0.
 func named(c *x509.Certificate, name string) error {
+	if name == "" {
+		return failed(NotVerified, "the server's certname is not known")
+	}
 	if len(c.DNSNames)+len(c.IPAddresses)+len(c.EmailAddresses)+len(c.URIs) > 0 {
 		if err := c.VerifyHostname(name); err != nil {
 			return &Error{ServerCertName, err}
@@ -147,6 +154,46 @@ func named(c *x509.Certificate, name string) error {
 		return failed(ServerCertName, "the server's certificate is for %s, not %s", c.Subject.CommonName, name)
 	}
 	return nil
+}
+
+// askByName returns the error for a server whose certname is not known: an *otherNameError with a name for which its
+// certificate is valid, if it has one.
+func askByName(c *x509.Certificate) error {
+	unknown := failed(NotVerified, "the server's certname is not known, and its certificate has no name")
+	for _, name := range append([]string{c.Subject.CommonName}, c.DNSNames...) {
+		name = strings.Replace(name, "*", "puppet", 1)
+		if named(c, name) == nil {
+			return &otherNameError{name, unknown}
+		}
+	}
+	return unknown
+}
+
+// anyExpired returns an error if the newest CRL of an issuer of these certificates has expired: the server, which has
+// the same CRLs, refuses every client then. Without the CA, no signature can be verified.
+func (m *material) anyExpired(certificates []*x509.Certificate, now time.Time) error {
+	for _, c := range certificates {
+		var newest *x509.RevocationList
+		for _, crl := range m.crls {
+			if crl.Issuer.String() == c.Issuer.String() && (newest == nil || crl.ThisUpdate.After(newest.ThisUpdate)) {
+				newest = crl
+			}
+		}
+		if newest != nil {
+			if err := expired(newest, now); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// expired returns an error if a CRL has expired.
+func expired(crl *x509.RevocationList, now time.Time) error {
+	if crl.NextUpdate.IsZero() || !now.After(crl.NextUpdate) {
+		return nil
+	}
+	return failed(CRLExpired, "the CRL of %s expired at %s", crl.Issuer.CommonName, rfc3339(crl.NextUpdate))
 }
 
 // checkRevocation looks up a verified chain in the CRLs, as deep as configured. revoked
@@ -165,8 +212,8 @@ func (m *material) checkRevocation(chain []*x509.Certificate, revoked Reason, no
 		if crl == nil {
 			return failed(CRLMissing, "no CRL of %s in the CRL file", issuer.Subject.CommonName)
 		}
-		if !crl.NextUpdate.IsZero() && now.After(crl.NextUpdate) {
-			return failed(CRLExpired, "the CRL of %s expired at %s", issuer.Subject.CommonName, rfc3339(crl.NextUpdate))
+		if err := expired(crl, now); err != nil {
+			return err
 		}
 		for _, entry := range crl.RevokedCertificateEntries {
 			if entry.SerialNumber.Cmp(c.SerialNumber) == 0 {

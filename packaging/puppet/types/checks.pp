@@ -2,6 +2,7 @@
 type Pmcheck::Checks = Struct[{
     Optional['jruby']    => Pmcheck::Severity,
     Optional['unit']     => Pmcheck::Severity,
+    Optional['identity'] => Enum['warn', 'off'],
     Optional['expiry']   => Enum['warn', 'off'],
     Optional['disk']     => Pmcheck::Severity,
     Optional['code']     => Enum['warn', 'off'],

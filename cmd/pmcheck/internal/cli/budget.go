@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
@@ -30,7 +31,7 @@ func listBudget(c *cli.Context) error {
 		_, err := io.WriteString(c.App.Writer, budget.Schema())
 		return err
 	}
-	loaded, err := load(c)
+	loaded, err := config.Load(options(c))
 	if err != nil {
 		return err
 	}

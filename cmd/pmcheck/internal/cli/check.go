@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 )
@@ -33,7 +34,7 @@ func runCheck(c *cli.Context) error {
 	if err := becomeDaemon(c.App.ErrWriter); err != nil {
 		return err
 	}
-	loaded, err := load(c)
+	loaded, err := config.Load(options(c))
 	if err != nil {
 		return err
 	}

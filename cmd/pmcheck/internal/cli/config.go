@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 )
@@ -14,6 +16,8 @@ func configCommand() *cli.Command {
 		Name:  "config",
 		Usage: "show the configuration in effect, and where each value comes from",
 		Description: "With --check FILE, only validate that file, on any machine. Exit status: 0 valid, 2 not valid.\n" +
+			"What puppet.conf does not say is a warning, for root as the daemon's user finds it: pmcheck goes on\n" +
+			"with the best that it has.\n" +
 			"Example: pmcheck config --check /etc/pmcheck/pmcheck.yaml",
 		Flags: []cli.Flag{
 			configFlag(),
@@ -25,13 +29,26 @@ func configCommand() *cli.Command {
 }
 
 func showConfig(c *cli.Context) error {
+	from := options(c)
 	if c.IsSet("check") {
-		_, err := config.Load(config.Options{File: c.String("check")}) // the environment is the host's
+		from = config.Options{File: c.String("check")} // the environment is the host's
+	}
+	from = from.Open()
+	if err := becomeDaemon(io.Discard); err != nil {
 		return err
 	}
-	loaded, err := load(c)
-	if err != nil || c.Bool("quiet") {
+	loaded, err := config.Load(from)
+	if err != nil {
 		return err
+	}
+
+	found := loaded.Config.Identity
+	otherMachine := c.IsSet("check") && found.Doubt == check.NoPuppet
+	if found.Doubt != "" && !otherMachine {
+		fmt.Fprintf(c.App.ErrWriter, "pmcheck: warning: %s\nhint: %s\n", found.Detail, check.Hint(found.Doubt))
+	}
+	if c.IsSet("check") || c.Bool("quiet") {
+		return nil
 	}
 	return output(c, nil, func(w io.Writer) { show.Settings(w, loaded) })
 }

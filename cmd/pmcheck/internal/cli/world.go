@@ -47,11 +47,6 @@ func options(c *cli.Context) config.Options {
 	return config.Options{File: c.String("config"), Environ: os.Environ()}
 }
 
-func load(c *cli.Context) (*config.Loaded, error) {
-	loaded, err := config.Load(options(c))
-	return loaded, errors.Join(err, loaded.Missing)
-}
-
 // loadAnyway reads the configuration for the commands that an operator and the guard need in an emergency.
 // Without Puppet it lacks what only puppet.conf says. If it is broken, loadAnyway complains and returns the
 // defaults, with what can be read of the socket, Puppet's port, the fleet and the budget, which then cannot be asked:

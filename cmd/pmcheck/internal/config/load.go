@@ -23,6 +23,17 @@ type Options struct {
 	// Root is the directory in which all paths are looked up; empty means /. No
 	// path in a Config begins with it.
 	Root string
+	// Content, if it is not nil, is what File contains: the caller may read a file that this process cannot.
+	Content []byte
+	// Known is what Puppet's configuration said last, in case it says less now. The zero value is nothing.
+	Known Identity
+}
+
+// Open returns o with the content of File, for a caller that becomes another user before Load. Load reports what cannot
+// be read.
+func (o Options) Open() Options {
+	o.Content, _ = o.read(cmp.Or(o.File, DefaultFile))
+	return o
 }
 
 // Setting is one value of a configuration and where it came from.
@@ -44,9 +55,9 @@ type Loaded struct {
 	File string
 	// Content is that file as it was read.
 	Content []byte
-	// Missing says why the settings that only Puppet's configuration has could not be read; they are empty then. The
-	// daemon is often installed before Puppet, and answers unknown until Puppet is there. It is a Fault.
-	Missing error
+	// Doubt says what is wrong with Puppet's configuration, one Fault a line; nil if nothing is. Settings that it should
+	// have may be from elsewhere then, or empty: the daemon is often installed before Puppet.
+	Doubt error
 
 	options Options
 	places  map[string]place // of the settings that are not defaults
@@ -66,12 +77,15 @@ func (l *Loaded) Settings() []Setting {
 // and wraps a Fault for each mistake, unless File cannot be read at all; it then wraps
 // the cause, such as fs.ErrNotExist. A value that cannot be read is not set.
 //
-// Puppet's configuration is used only for settings that no other source has, so nothing is Missing
-// on a host without Puppet if probe.certname, certificate, key, ca and crl are set.
+// Puppet's configuration is used only for settings that no other source has, so there is no Doubt on a host without
+// Puppet if probe.certname, certificate, key, ca and crl are set.
 func Load(o Options) (*Loaded, error) {
 	l := &Loaded{Config: Default(), options: o, places: map[string]place{}}
 	name := cmp.Or(o.File, DefaultFile)
-	data, err := o.read(name)
+	data, err := o.Content, error(nil)
+	if data == nil {
+		data, err = o.read(name)
+	}
 	if o.File == "" && errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	} else {
@@ -83,10 +97,7 @@ func Load(o Options) (*Loaded, error) {
 		return l, fmt.Errorf("read configuration: %w", err)
 	}
 	l.validate()
-	probe := l.Config.Probe
-	if l.Missing = l.askPuppet(); l.Missing != nil {
-		l.Config.Probe = probe
-	}
+	l.askPuppet()
 	l.Config.Probe.MaxAge = l.Config.Probe.maxAge()
 	return l, join(l.faults)
 }

@@ -6,110 +6,289 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
-type puppetHost struct {
-	*Loaded
-	layout layout
-	file   string             // the path of puppet.conf
-	set    map[string]written // the settings in it
+// askPuppet fills in the settings that are empty and that Puppet's configuration has, and what is derived from that
+// configuration and cannot be set.
+//
+// What pmcheck cannot find out about its own host must not count against the master. So if puppet.conf does not say all
+// of the identity, the probe takes the first of these that there is: what puppet.conf said last; the default paths, if
+// the files there fit each other; as much as puppet.conf does say. With the last, the probe verifies less.
+func (l *Loaded) askPuppet() {
+	layout, found := l.options.layout(l.Config.Puppet.Conf)
+	if !found && l.Config.Probe.identified() {
+		return
+	}
+	h := puppetHost{l.options, layout, l.Config.Probe}
+	says, doubt := answer(nil), noPuppet()
+	if found {
+		l.directories(layout)
+		says, doubt = l.readPuppetConf(h)
+	}
+
+	certain := h.probe.with(says).identified()
+	instead := "pmcheck goes on with what it does say"
+	if !certain {
+		says, instead = h.guess(says)
+	}
+	l.use(says)
+
+	if doubt != nil {
+		l.Doubt = doubt.Err
+		l.Config.Identity = check.IdentitySettings{
+			Doubt:      doubt.Reason,
+			Detail:     oneLine(doubt.Err) + "; " + instead,
+			Unverified: l.Config.Probe.unverified(),
+		}
+	}
 }
 
-// askPuppet fills in the settings that are empty and that Puppet's configuration has, and what is derived from that
-// configuration and cannot be set. A host without Puppet needs every setting of the probe. The error is a Fault.
-func (l *Loaded) askPuppet() error {
-	probe := &l.Config.Probe
-	layout, found := l.options.layout(l.Config.Puppet.Conf)
-	if !found {
-		if !slices.Contains([]string{probe.Certname, probe.Certificate, probe.Key, probe.CA, probe.CRL}, "") {
+func noPuppet() *check.Fault {
+	return &check.Fault{Reason: check.NoPuppet, Err: Fault{
+		problem: "no Puppet on this host, in /etc/puppetlabs/puppet or /etc/puppet " +
+			"(set puppet.conf, or probe.certname, certificate, key, ca and crl)",
+	}}
+}
+
+// readPuppetConf returns what puppet.conf says of the identity, and takes what can be set nowhere else. The doubt is nil
+// if nothing is wrong with the file.
+func (l *Loaded) readPuppetConf(h puppetHost) (says answer, doubt *check.Fault) {
+	l.Config.Probe.Revocation = h.options.Known.Files.Revocation // until it says another
+	conf, doubt := h.read(l.Config.Puppet.Conf)
+	if doubt != nil {
+		return nil, doubt
+	}
+	says, faults := h.identity(conf)
+	faults = append(faults, l.derive(h, conf)...)
+	if len(faults) == 0 {
+		faults = conf.cannotStart(puppetServer, h.layout.puppetDefaults())
+	}
+	return says, mistakes(faults)
+}
+
+// oneLine returns the text of joined errors in one line.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+// mistakes returns the doubt about a puppet.conf with these mistakes; nil if there are none.
+func mistakes(faults []Fault) *check.Fault {
+	if len(faults) == 0 {
+		return nil
+	}
+	reason := check.PuppetConfMistake
+	if len(faults) == 1 && faults[0].key == keyCertname {
+		reason = check.CertnameNotKnown
+	}
+	return &check.Fault{Reason: reason, Err: join(faults)}
+}
+
+// An answer is what is known of the identity of this host and its master: the master's name, and the files by which the
+// two prove themselves to each other. The keys are those of pmcheck.yaml.
+type answer map[string]said
+
+type said struct {
+	value string
+	at    place
+}
+
+// identity returns the settings of the identity, by their keys.
+func (p *Probe) identity() map[string]*string {
+	return map[string]*string{
+		keyCertname:         &p.Certname,
+		"probe.certificate": &p.Certificate,
+		"probe.key":         &p.Key,
+		"probe.ca":          &p.CA,
+		"probe.crl":         &p.CRL,
+	}
+}
+
+// identified reports whether all of the identity is set.
+func (p Probe) identified() bool {
+	for _, value := range p.identity() {
+		if *value == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// unverified reports whether the master cannot be verified. One that speaks plain HTTP never is.
+func (p Probe) unverified() bool {
+	return (p.Certname == "" || p.CA == "") && !strings.HasPrefix(p.Address, "http://")
+}
+
+// fill sets what is empty and in the answer, and returns the keys of that.
+func (p *Probe) fill(a answer) (filled []string) {
+	for key, value := range p.identity() {
+		if *value == "" && a[key].value != "" {
+			*value = a[key].value
+			filled = append(filled, key)
+		}
+	}
+	return filled
+}
+
+// with returns the probe with what is empty filled from an answer.
+func (p Probe) with(a answer) Probe {
+	p.fill(a)
+	return p
+}
+
+// use sets what is empty and in the answer, and notes where it is from.
+func (l *Loaded) use(a answer) {
+	for _, key := range l.Config.Probe.fill(a) {
+		l.places[key] = a[key].at
+	}
+}
+
+// keyCertname is the key of the master's name.
+const keyCertname = "probe.certname"
+
+// Identity is what Puppet's configuration said once, to be saved. The zero value says nothing.
+type Identity struct {
+	Certname string             `json:"certname"`
+	Files    puppetclient.Files `json:"files"`
+}
+
+// Identity returns the identity in use; the zero value while there is a Doubt about it.
+func (l *Loaded) Identity() Identity {
+	if l.Doubt != nil {
+		return Identity{}
+	}
+	return Identity{l.Config.Probe.Certname, l.Config.Probe.Files}
+}
+
+// answer returns nil unless all values can be right: they are from a file.
+func (i Identity) answer() answer {
+	at := place{"what Puppet said last", 0}
+	a := answer{
+		"probe.certificate": {i.Files.Certificate, at},
+		"probe.key":         {i.Files.Key, at},
+		"probe.ca":          {i.Files.CA, at},
+		"probe.crl":         {i.Files.CRL, at},
+	}
+	for _, path := range a {
+		if !filepath.IsAbs(path.value) {
 			return nil
 		}
-		return Fault{problem: "no Puppet on this host, in /etc/puppetlabs/puppet or /etc/puppet " +
-			"(set puppet.conf, or probe.certname, certificate, key, ca and crl)"}
 	}
-	p := &puppetHost{Loaded: l, layout: layout, file: cmp.Or(l.Config.Puppet.Conf, layout.conf())}
-	data, err := p.options.read(p.file)
-	if err != nil && (l.Config.Puppet.Conf != "" || !errors.Is(err, fs.ErrNotExist)) {
+	if !isPuppetCertname(i.Certname) {
+		return nil
+	}
+	a[keyCertname] = said{i.Certname, at}
+	return a
+}
+
+// puppetHost is what pmcheck sees of Puppet on this host.
+type puppetHost struct {
+	options Options
+	layout  layout
+	probe   Probe // as pmcheck.yaml and the environment have it
+}
+
+// read returns puppet.conf, which may be absent unless it is configured.
+func (h puppetHost) read(configured string) (puppetConf, *check.Fault) {
+	file := cmp.Or(configured, h.layout.conf())
+	data, err := h.options.read(file)
+	if err != nil && (configured != "" || !errors.Is(err, fs.ErrNotExist)) {
 		if cause, is := errors.AsType[*fs.PathError](err); is {
 			err = cause.Err // the place has the path already
 		}
-		return Fault{problem: err.Error(), at: place{p.file, 0}}
+		unreadable := Fault{at: place{file, 0}, problem: err.Error()}
+		return puppetConf{}, &check.Fault{Reason: check.PuppetConfUnreadable, Err: unreadable}
 	}
-	p.set = parsePuppetConf(data)
-	p.directories()
-	p.derive()
-	return cmp.Or(
-		p.certname(),
-		p.path("probe.certificate", &probe.Certificate, "hostcert"),
-		p.path("probe.key", &probe.Key, "hostprivkey"),
-		p.path("probe.ca", &probe.CA, "localcacert"),
-		p.path("probe.crl", &probe.CRL, "hostcrl"))
+	conf, faults := parsePuppetConf(file, data, h.layout.puppet3)
+	return conf, mistakes(faults)
 }
 
-func (p *puppetHost) setting(name string) string {
-	value, _, _ := p.resolve(name)
-	return value
+// guess returns what to use instead of what puppet.conf says, which is not enough, and describes it.
+func (h puppetHost) guess(says answer) (instead answer, description string) {
+	if known := h.options.Known.answer(); known != nil {
+		return known, "pmcheck uses what it said last"
+	}
+	defaults, faults := h.identity(puppetConf{})
+	if probe := h.probe.with(defaults); len(faults) == 0 && probe.Files.Fit(h.options.Root, time.Now()) == nil {
+		return defaults, "pmcheck uses the default paths, where the files fit each other"
+	}
+	if h.probe.with(says).unverified() {
+		return says, "pmcheck does not verify the master, and answers 503 if it is on another host"
+	}
+	return says, "pmcheck asks without a certificate"
 }
 
-// derive takes what cannot be set in pmcheck.yaml: how deep certificates are looked up in the CRL, the port, and the
-// names that agents use for this master: those in dns_alt_names, and server, if ca_server is another, so that server is
-// not there to reach the CA.
-func (p *puppetHost) derive() {
-	probe, expiry := &p.Config.Probe, &p.Config.Expiry
-	probe.Revocation = puppetclient.Revocation(strings.ToLower(p.setting("certificate_revocation")))
-	probe.ServerPort = cmp.Or(p.setting("serverport"), p.setting("masterport")) // its name until Puppet 6
-	for name := range strings.SplitSeq(p.setting("dns_alt_names"), ",") {
-		name = strings.TrimPrefix(strings.TrimSpace(name), "DNS:")
-		if name != "" && !strings.Contains(name, ":") { // which is IP: and an address
-			expiry.Names = append(expiry.Names, strings.ToLower(name))
+// identity returns what a puppet.conf says of the identity. What pmcheck.yaml has is not asked for.
+func (h puppetHost) identity(conf puppetConf) (says answer, faults []Fault) {
+	says = answer{}
+	server := conf.reader(puppetServer, h.layout.puppetDefaults())
+	note := func(key string, value resolved, at place) {
+		fault, isFault := errors.AsType[Fault](value.err)
+		switch {
+		case *h.probe.identity()[key] != "":
+		case !isFault:
+			says[key] = said{value.text, at}
+		case !slices.Contains(faults, fault): // the paths depend on the certname and on each other
+			faults = append(faults, fault)
 		}
 	}
-	server, ca := strings.ToLower(p.setting("server")), strings.ToLower(p.setting("ca_server"))
-	probe.Names = append(slices.Clone(expiry.Names), cmp.Or(server, "puppet")) // Puppet's default
-	if server != "" && ca != "" && server != ca && !slices.Contains(expiry.Names, server) {
-		expiry.Names = append(expiry.Names, server)
+
+	certname, at := h.certname(server)
+	note(keyCertname, certname, at)
+	if certname.err != nil && h.probe.Certname != "" {
+		certname = resolved{text: h.probe.Certname}
 	}
+	server.read["certname"] = certname
+
+	for _, file := range []struct{ key, setting string }{
+		{"probe.certificate", "hostcert"},
+		{"probe.key", "hostprivkey"},
+		{"probe.ca", "localcacert"},
+		{"probe.crl", "hostcrl"},
+	} {
+		path, at := server.value(file.setting), place{h.layout.name, 0}
+		if path.line > 0 {
+			at = place{conf.file, path.line}
+		}
+		note(file.key, path, at)
+	}
+	return says, faults
 }
 
-// certname finds the name of this host, and defines it for the settings that refer to it. A given
-// probe.certname is the name that the master shows. It moves no files.
+// certname returns the name of this host. The name in probe.certname is that of the master, and moves no files.
 //
 // Puppet takes the fully qualified name that facter finds, perhaps in the DNS. A check must not depend on that, so
 // without a certname in puppet.conf the certificates on disk decide.
-func (p *puppetHost) certname() error {
-	probe := &p.Config.Probe
-	name, line, err := p.resolve("certname")
-	at := place{p.file, line}
-	if line == 0 {
-		certdir := p.setting("certdir")
-		name, at = p.certified(certdir), place{"certificate in " + certdir, 0}
+func (h puppetHost) certname(server *reader) (name resolved, at place) {
+	if _, written := server.lookup("certname"); written {
+		name = server.value("certname")
+		return name, place{server.file, name.line}
 	}
-	if name = cmp.Or(name, probe.Certname); name == "" {
-		return cmp.Or[error](err, Fault{place{p.file, 0}, "probe.certname",
-			"no certname in it, and no certificate of this host yet (run puppet agent, or set probe.certname)"})
+	certdir := server.value("certdir")
+	if certdir.err != nil {
+		return certdir, place{}
 	}
-	if probe.Certname == "" {
-		if !isCertname(name) {
-			return Fault{at, "certname", show(name) + " is not a certname"}
-		}
-		probe.Certname, p.places["probe.certname"] = name, at
+	if found := h.certified(certdir.text); found != "" {
+		return resolved{text: found}, place{"certificate in " + certdir.text, 0}
 	}
-	p.set["certname"] = written{text: name, line: line}
-	return nil
+	hint := "run puppet agent, or set probe.certname"
+	if _, written := server.sections["agent"]["certname"]; written {
+		hint = "Puppet Server does not look into [agent]: move it to [main]"
+	}
+	return resolved{err: Fault{place{server.file, 0}, keyCertname, wrong("no certname for Puppet Server in it, and not one "+
+		"certificate that must be this host's", hint).Error()}}, place{}
 }
 
 // certified returns the name of a certificate in certdir besides the CA's: that of probe.certname, of this host with
 // its domain or without, or the only one; "" if there is none of these.
-func (p *puppetHost) certified(certdir string) string {
+func (h puppetHost) certified(certdir string) string {
 	host, _ := os.Hostname()
 	host = strings.ToLower(host)
-	for _, pattern := range []string{p.Config.Probe.Certname, host + ".*", host, "*"} {
-		files, _ := filepath.Glob(filepath.Join(p.options.Root, certdir, pattern+".pem"))
+	for _, pattern := range []string{h.probe.Certname, host + ".*", host, "*"} {
+		files, _ := filepath.Glob(filepath.Join(h.options.Root, certdir, pattern+".pem"))
 		files = slices.DeleteFunc(files, func(f string) bool { return filepath.Base(f) == "ca.pem" })
 		if len(files) == 1 {
 			return strings.TrimSuffix(filepath.Base(files[0]), ".pem")
@@ -118,101 +297,64 @@ func (p *puppetHost) certified(certdir string) string {
 	return ""
 }
 
-// path sets a key that is empty to the path that a setting of Puppet resolves to.
-func (p *puppetHost) path(key string, value *string, setting string) error {
-	if *value != "" {
-		return nil
+// derive takes what cannot be set in pmcheck.yaml: how deep certificates are looked up in the CRL, and the names that
+// agents use for this master. On all masters but the CA it is the agent that requests the certificate, so these are the
+// agent's dns_alt_names, and its server, if ca_server is another, so that server is not there to reach the CA.
+func (l *Loaded) derive(h puppetHost, conf puppetConf) (faults []Fault) {
+	defaults := h.layout.puppetDefaults()
+	server := conf.reader(puppetServer, defaults)
+	revocation := server.value("certificate_revocation")
+	if revocation.err == nil {
+		l.Config.Probe.Revocation = puppetclient.Revocation(revocation.text)
 	}
-	path, line, err := p.resolve(setting)
-	if err == nil && !filepath.IsAbs(path) {
-		err = Fault{place{p.file, line}, setting, show(path) + " is not an absolute path"}
+
+	if port := server.value("serverport"); port.line > 0 {
+		l.Config.Probe.ServerPort = port.text
 	}
-	if err != nil {
-		return err
+
+	says, _ := h.identity(conf)
+	defaults["certname"] = cmp.Or(says[keyCertname].value, l.Config.Probe.Certname)
+	agent := conf.reader(puppetAgent, defaults)
+	names, pool, ca := agent.value("dns_alt_names"), agent.value("server"), agent.value("ca_server")
+	expiry := &l.Config.Expiry
+	for name := range strings.SplitSeq(names.text, ",") {
+		name = strings.TrimPrefix(strings.TrimSpace(name), "DNS:")
+		if name != "" && !strings.Contains(name, ":") { // which is IP: and an address
+			expiry.Names = append(expiry.Names, strings.ToLower(name))
+		}
 	}
-	*value, p.places[key] = filepath.Clean(path), place{p.layout.name, 0}
-	if line > 0 {
-		p.places[key] = place{p.file, line}
+	name, written := strings.ToLower(pool.text), pool.line > 0 && ca.line > 0
+	l.Config.Probe.Names = slices.Clone(expiry.Names)
+	if name != "" {
+		l.Config.Probe.Names = append(l.Config.Probe.Names, name)
 	}
-	return nil
+	isPool := written && name != "" && ca.text != "" && name != strings.ToLower(ca.text)
+	if isPool && !slices.Contains(expiry.Names, name) {
+		expiry.Names = append(expiry.Names, name)
+	}
+
+	for _, r := range []resolved{revocation, names, pool, ca} {
+		if fault, is := errors.AsType[Fault](r.err); is {
+			faults = append(faults, fault)
+		}
+	}
+	return faults
 }
 
 // directories sets those that the checks look at to those of this packaging of Puppet, unless they are
 // configured. If puppet.conf is in another directory, nothing is assumed.
-func (p *puppetHost) directories() {
-	if p.layout.codedir == "" {
+func (l *Loaded) directories(found layout) {
+	if found.codedir == "" {
 		return
 	}
-	at := place{p.layout.name, 0}
-	disk, code := &p.Config.Disk, &p.Config.Code
+	at := place{found.name, 0}
+	disk, code := &l.Config.Disk, &l.Config.Code
 	if len(disk.Paths) == 0 {
-		disk.Paths, p.places["disk.paths"] = []string{p.layout.vardir}, at
+		disk.Paths, l.places["disk.paths"] = []string{found.vardir}, at
 	}
 	if code.Dir == "" {
-		code.Dir, p.places["code.dir"] = filepath.Join(p.layout.codedir, "environments"), at
+		code.Dir, l.places["code.dir"] = filepath.Join(found.codedir, "environments"), at
 	}
-}
-
-type written struct {
-	text     string
-	line     int
-	strength int // of the section
-}
-
-// parsePuppetConf reads puppet.conf as Puppet does: line by line, without comments behind values or
-// continued lines. Of two lines with the same setting in a section the first counts, and one without a
-// value counts as absent.
-func parsePuppetConf(data []byte) map[string]written {
-	sections := []string{"main", "", "master", "server"} // those that count for a server, the strongest last
-	set, section := map[string]written{}, ""
-	lines := strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n")
-	for i, text := range lines {
-		text = strings.TrimSpace(text)
-		if head, is := strings.CutPrefix(text, "["); is {
-			section, _, _ = strings.Cut(head, "]")
-			continue
-		}
-		setting, value, _ := strings.Cut(text, "=")
-		setting = strings.TrimSpace(setting)
-		w := written{clean(value), i + 1, slices.Index(sections, section)}
-		if old, again := set[setting]; w.text != "" && w.strength >= 0 && (!again || w.strength > old.strength) {
-			set[setting] = w
-		}
-	}
-	return set
-}
-
-// clean removes what Puppet does not take as part of a value: quotes around it, and the
-// owner and mode of a file, as in "$vardir/ssl { owner = service, mode = 0771 }".
-func clean(text string) string {
-	return strings.Trim(regexp.MustCompile(`\{[^}]*=[^}]*\}`).ReplaceAllString(text, ""), " \t\r\"'")
-}
-
-// resolve returns the value of a setting, with references replaced, and the line of puppet.conf that
-// it is from or depends on; 0 if there is none. It is what "puppet config print --section server" would print, for the
-// few settings that pmcheck needs. The error is a Fault.
-func (p *puppetHost) resolve(setting string) (value string, line int, err error) {
-	defaults := p.layout.pathDefaults()
-	value = "$" + setting
-	problem, last := "", 0 // the line that was expanded last
-	for depth := 0; problem == "" && strings.Contains(value, "$"); depth++ {
-		value = os.Expand(value, func(name string) string {
-			w := p.set[name]
-			line, last = cmp.Or(line, w.line), cmp.Or(w.line, last)
-			text := cmp.Or(w.text, defaults[name])
-			if text == "" && depth > 0 {
-				problem = cmp.Or(problem, "refers to $"+name+", which is not known")
-			}
-			return text
-		})
-		if depth == 10 || len(value) > 4096 { // Puppet's own defaults refer to each other at most four deep
-			problem = cmp.Or(problem, "its references do not end")
-		}
-	}
-	if problem != "" {
-		return "", last, Fault{place{p.file, last}, setting, problem}
-	}
-	return value, line, nil
 }
 
 type layout struct {
@@ -221,6 +363,7 @@ type layout struct {
 	ssldir  string
 	vardir  string
 	codedir string // of the code of the environments; empty if that is not known
+	puppet3 bool   // puppet.conf may have what later versions refuse
 }
 
 // layouts returns the known layouts, the likeliest first. Debian's Puppet Server and the
@@ -238,10 +381,11 @@ func (o Options) layouts() []layout {
 		confdir: "/etc/puppet",
 		ssldir:  "/var/lib/puppet/ssl",
 		vardir:  "/var/lib/puppet",
+		puppet3: true,
 	}
 	if o.exists("/etc/puppet/puppetserver") {
 		old.name, old.vardir = "Debian layout", "/var/lib/puppetserver"
-		old.codedir = "/etc/puppet/code"
+		old.codedir, old.puppet3 = "/etc/puppet/code", false
 	}
 	// Both fall back to Puppet's own default once the directory is gone.
 	if !o.exists(old.ssldir) && o.exists("/etc/puppet/ssl") {
@@ -271,19 +415,4 @@ func (l layout) conf() string { return filepath.Join(l.confdir, "puppet.conf") }
 func (o Options) exists(path string) bool {
 	_, err := os.Stat(filepath.Join(o.Root, path))
 	return !errors.Is(err, fs.ErrNotExist)
-}
-
-// pathDefaults returns Puppet's own defaults for the paths of a host's files.
-func (l layout) pathDefaults() map[string]string {
-	return map[string]string{
-		"confdir":       l.confdir,
-		"vardir":        l.vardir,
-		"ssldir":        l.ssldir,
-		"certdir":       "$ssldir/certs",
-		"privatekeydir": "$ssldir/private_keys",
-		"hostcert":      "$certdir/$certname.pem",
-		"hostprivkey":   "$privatekeydir/$certname.pem",
-		"localcacert":   "$certdir/ca.pem",
-		"hostcrl":       "$ssldir/crl.pem",
-	}
 }

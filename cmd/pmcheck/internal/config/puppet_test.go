@@ -68,14 +68,14 @@ func TestPuppetSettingsAreFound(t *testing.T) {
 			}},
 		{name: "nested references and metadata",
 			files: map[string]string{aioConf: `# comment
-name = "m1"
-certname = ${name}.example.org
+server = "m1"
+certname = $server.example.org
 vardir = /v
 [main]
-ssldir = ${vardir}/ssl { owner = service, mode = 0771 }
-hostcert = '$certdir/host-$certname.pem' {mode = 0644}
-hostcrl = $vardir//crl.pem
-localcacert = /ca.pem # of $name
+ssldir = $vardir/ssl { owner = service, mode = 0771 }
+hostcert = '$certdir/host-$certname.pem'
+hostcrl = {mode = 0644}${vardir}//crl.pem
+localcacert = /ca.pem # of $server
 `},
 			want: []string{
 				"probe.certname: m1.example.org # " + aioConf + ":3",
@@ -84,7 +84,7 @@ localcacert = /ca.pem # of $name
 				"probe.crl: /v/crl.pem # " + aioConf + ":8",
 			}},
 		{name: "sections by strength, first line wins",
-			files: map[string]string{aioConf: "\ufeff[main] # everywhere\ncertname = a\n[master]\ncertname = b\n" +
+			files: map[string]string{aioConf: "[main]\ncertname = a\n[master]\ncertname = b\n" +
 				"[server]\ncertname = c\ncertname = d\n[agent]\ncertname = e\n"},
 			want: []string{"probe.certname: c # " + aioConf + ":6"}},
 		{name: "the master's certificate has another name", yaml: "probe: {certname: b}\n",
@@ -157,14 +157,18 @@ func TestPuppetSaysMore(t *testing.T) {
 		conf, yaml string
 		want       more
 	}{
-		{"", elsewhere, more{}},
-		{"certificate_revocation = leaf\n", elsewhere, more{Revocation: puppetclient.RevocationLeaf}},
-		{"certificate_revocation = false\n", elsewhere, more{Revocation: puppetclient.RevocationOff}},
+		{"", elsewhere, more{"chain", nil}},
+		{"certificate_revocation = leaf\n", elsewhere, more{puppetclient.RevocationLeaf, nil}},
+		{"certificate_revocation = False\n", elsewhere, more{puppetclient.RevocationOff, nil}},
+		{"[agent]\ncertificate_revocation = false\n", elsewhere, more{"chain", nil}},
 		{"dns_alt_names = puppet, DNS:Puppet.example.org,IP:192.0.2.1,\n", elsewhere,
-			more{Names: []string{"puppet", "puppet.example.org"}}},
-		{"server = ca.example.org\n", elsewhere, more{}}, // it may be there for the CA
-		{"server = pool.example.org\nca_server = ca.example.org\n", elsewhere, more{Names: []string{"pool.example.org"}}},
-		{"server = ca\nca_server = ca\n", elsewhere, more{}},
+			more{"chain", []string{"puppet", "puppet.example.org"}}},
+		{"dns_alt_names = a\n[agent]\ndns_alt_names = pool,$certname\n[server]\ndns_alt_names = b\n", elsewhere,
+			more{"chain", []string{"pool", "m1"}}}, // the agent requests the certificate
+		{"server = ca.example.org\n", elsewhere, more{"chain", nil}}, // it may be there for the CA
+		{"server = pool.example.org\nca_server = ca.example.org\n", elsewhere, more{"chain", []string{"pool.example.org"}}},
+		{"[agent]\nserver = pool\nca_server = ca\n[server]\nserver = ca\n", elsewhere, more{"chain", []string{"pool"}}},
+		{"server = ca\nca_server = ca\n", elsewhere, more{"chain", nil}},
 	} {
 		conf := "[main]\ncertname = m1\n" + tt.conf
 		c := found(t, map[string]string{oldConf: conf, debian: "", "/srv/puppet.conf": conf}, tt.yaml).Config
@@ -196,7 +200,7 @@ func load(t *testing.T, files map[string]string, yaml string) (*config.Loaded, e
 		all[strings.ReplaceAll(name, "HOST", hostname(t))] = text
 	}
 	l, err := config.Load(config.Options{File: "F", Root: root(t, all)})
-	return l, errors.Join(err, l.Missing)
+	return l, errors.Join(err, l.Doubt)
 }
 
 func TestServerPortIsThatOfPuppet(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/common/version"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
 	"github.com/pmcheck/pmcheck/systemd"
@@ -31,10 +32,11 @@ type Start struct {
 // Load reads the configuration for a daemon that starts, or for the gate. If it has mistakes, the last good one is
 // used: a restart must not take a healthy master out. The error names the mistakes.
 //
-// The last good one is a copy that the daemon keeps in its runtime directory. Only these two read it: a command that
-// root runs must not take settings from a file that the daemon can write.
+// The last good one is a copy that the daemon keeps in its runtime directory, beside what Puppet's configuration said
+// last. Only these two read it: a command that root runs must not take settings from a file that the daemon can write.
 func Load(o config.Options) (*Start, error) {
 	last := systemd.RuntimeFile{Dir: systemd.RuntimeDirectory(), Name: "last-good.yaml"}
+	o.Known, _ = systemd.Load[config.Identity](puppetFile()) // what cannot be read is not known
 	loaded, mistakes := config.Load(o)
 	s := &Start{Loaded: loaded, options: o, last: last, mistakes: mistakes}
 	if mistakes == nil {
@@ -69,9 +71,7 @@ func (s *Start) Listen(ctx context.Context, out io.Writer) (*Daemon, error) {
 	} else {
 		d.keep(s.Loaded)
 	}
-	if s.Missing != nil {
-		log.Warn("Puppet's files are missing, so the verdict is unknown until they exist", "error", s.Missing)
-	}
+	d.logDoubt(check.IdentitySettings{}, s.Config.Identity)
 	log.Info("serving",
 		"version", ProgramVersion(),
 		"address", d.Address().String(),
@@ -81,9 +81,19 @@ func (s *Start) Listen(ctx context.Context, out io.Writer) (*Daemon, error) {
 	return d, nil
 }
 
-// keep saves a copy of a configuration for a start while the file is broken.
+// puppetFile is what Puppet's configuration said last.
+func puppetFile() systemd.RuntimeFile {
+	return systemd.RuntimeFile{Dir: systemd.RuntimeDirectory(), Name: "puppet.json"}
+}
+
+// keep saves a configuration for a start while one of its files is broken.
 func (d *Daemon) keep(loaded *config.Loaded) {
-	if err := d.from.last.Write(loaded.Content); err != nil {
+	err := d.from.last.Write(loaded.Content)
+	if loaded.Doubt == nil {
+		d.from.options.Known = loaded.Identity()
+		err = errors.Join(err, puppetFile().Save(d.from.options.Known))
+	}
+	if err != nil {
 		d.Log.Warn("cannot save a copy of this configuration for a restart with a broken file", "error", err)
 	}
 }
@@ -91,13 +101,43 @@ func (d *Daemon) keep(loaded *config.Loaded) {
 // reload reads the configuration again, and uses it unless it has mistakes.
 func (d *Daemon) reload() error {
 	loaded, err := config.Load(d.from.options)
-	if err = errors.Join(err, loaded.Missing); err != nil {
-		return err
+	if err == nil {
+		d.use(loaded)
 	}
+	return err
+}
+
+// use replaces the configuration in use.
+func (d *Daemon) use(loaded *config.Loaded) {
 	d.from.level.Set(loaded.Config.Log.Level.Level())
+	d.logDoubt(d.settings.Load().Identity, loaded.Config.Identity)
 	d.Reload(loaded.Config, loaded.File)
 	d.keep(loaded)
-	return nil
+}
+
+// lookAgain reads the configuration again while there is a doubt about Puppet's, and uses it if the doubt is another
+// one: the daemon is often installed before Puppet, and an operator who corrects puppet.conf has nothing to reload.
+func (d *Daemon) lookAgain() {
+	before := d.settings.Load().Identity
+	if before.Doubt == "" {
+		return
+	}
+	loaded, mistakes := config.Load(d.from.options)
+	if mistakes == nil && loaded.Config.Identity != before {
+		d.use(loaded)
+	}
+}
+
+// logDoubt logs a doubt about Puppet's configuration that begins, changes or ends.
+func (d *Daemon) logDoubt(before, now check.IdentitySettings) {
+	switch {
+	case now == before:
+	case now.Doubt == "":
+		d.Log.Info("Puppet's configuration says all that pmcheck needs")
+	default:
+		d.Log.Warn("Puppet's configuration does not say all that pmcheck needs", "reason", now.Doubt, "detail", now.Detail,
+			"hint", check.Hint(now.Doubt))
+	}
 }
 
 // NewLogger returns a logger that writes text. If w is stderr and systemd has connected that to the journal,

@@ -31,7 +31,7 @@ func (d *Daemon) Run(ctx context.Context, reload <-chan os.Signal) error {
 func (d *Daemon) follow(ctx context.Context, reload <-chan os.Signal) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	said, turned, missing := "", d.monitor.State().Published, d.from.Missing
+	said, turned := "", d.monitor.State().Published
 	for {
 		if now := d.Summary(); now != said {
 			said = now
@@ -46,14 +46,10 @@ func (d *Daemon) follow(ctx context.Context, reload <-chan os.Signal) {
 			d.monitor.AcceptHolds()
 			if err := d.reload(); err != nil {
 				d.Refuse("configuration not reloaded, the old one stays in use", err)
-			} else {
-				missing = nil
 			}
 			d.notify(errors.Join(failed, systemd.Ready(d.Summary())))
 		case <-tick.C:
-			if missing != nil {
-				missing = d.reload()
-			}
+			d.lookAgain()
 		}
 	}
 }

@@ -51,6 +51,7 @@ func newProber(c config.Probe, credentials *puppetclient.Credentials, service st
 			Address:     c.Address,
 			ServerName:  c.Certname,
 			Names:       c.Names,
+			AnyName:     c.Certname == "",
 			Credentials: credentials,
 			Timeout:     check.MaxPending,
 		},

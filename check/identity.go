@@ -1,0 +1,56 @@
+package check
+
+import (
+	"time"
+
+	"github.com/pmcheck/pmcheck/check/puppetclient"
+)
+
+// The name of the check, and its reasons.
+const (
+	CheckIdentity = "identity"
+
+	NoPuppet             Reason = "no-puppet"
+	PuppetConfUnreadable Reason = "puppet-conf-unreadable"
+	PuppetConfMistake    Reason = "puppet-conf-mistake"
+	CertnameNotKnown     Reason = "certname-not-known"
+)
+
+// IdentitySettings say what could be found out about this host and its master: the master's name, and the files that
+// prove the two to each other.
+type IdentitySettings struct {
+	// Doubt is the reason why Puppet's configuration does not say it; empty if it does. Detail says where, and what is
+	// used instead.
+	Doubt  Reason `yaml:"-"`
+	Detail string `yaml:"-"`
+	// Unverified is set if it is not known what to verify the master with.
+	Unverified bool `yaml:"-"`
+}
+
+func identity() Check {
+	return Check{
+		Name:     CheckIdentity,
+		Severity: Warn,
+		Shared:   true,
+		Reasons: []Cause{
+			{NoPuppet, "install Puppet, or set puppet.conf, or probe.certname, certificate, key, ca and crl"},
+			{PuppetConfUnreadable, "let pmcheck's user read it, as Puppet's packages do: chmod 0644"},
+			{PuppetConfMistake, "correct the line; puppet config print --section server shows what Puppet reads"},
+			{CertnameNotKnown, "set certname in [main] of puppet.conf, or probe.certname"},
+			{puppetclient.NotVerified, "correct what the detail names, or set probe.certname, certificate, key, ca and crl"},
+		},
+	}
+}
+
+// judge never gives the finding a Health: what pmcheck does not know about its own host says nothing about the master.
+func (s IdentitySettings) judge(r Result, _ time.Time) Finding {
+	f := Finding{Check: CheckIdentity, State: StateOK, Reason: OK, Checked: r.Asked}
+	switch {
+	case s.Doubt == "":
+	case s.Unverified:
+		f.State, f.Reason, f.Detail = StateBad, puppetclient.NotVerified, s.Detail
+	default:
+		f.State, f.Reason, f.Detail = StateWarn, s.Doubt, s.Detail
+	}
+	return f
+}
