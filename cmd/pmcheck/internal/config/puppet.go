@@ -56,8 +56,8 @@ func noPuppet() *check.Fault {
 	}}
 }
 
-// readPuppetConf returns what puppet.conf says of the identity, and takes what can be set nowhere else. The doubt is nil
-// if nothing is wrong with the file.
+// readPuppetConf returns what puppet.conf says of the identity, and takes what can be set nowhere else. The doubt is
+// nil if nothing is wrong with the file.
 func (l *Loaded) readPuppetConf(h puppetHost) (says answer, doubt *check.Fault) {
 	l.Config.Probe.Revocation = h.options.Known.Files.Revocation // until it says another
 	conf, doubt := h.read(l.Config.Puppet.Conf)
@@ -274,12 +274,17 @@ func (h puppetHost) certname(server *reader) (name resolved, at place) {
 	if found := h.certified(certdir.text); found != "" {
 		return resolved{text: found}, place{"certificate in " + certdir.text, 0}
 	}
+	return resolved{err: noCertname(server.puppetConf)}, place{}
+}
+
+// noCertname is the fault of a puppet.conf without a certname, if no certificate must be this host's.
+func noCertname(conf puppetConf) Fault {
 	hint := "run puppet agent, or set probe.certname"
-	if _, written := server.sections["agent"]["certname"]; written {
+	if _, written := conf.sections["agent"]["certname"]; written {
 		hint = "Puppet Server does not look into [agent]: move it to [main]"
 	}
-	return resolved{err: Fault{place{server.file, 0}, keyCertname, wrong("no certname for Puppet Server in it, and not one "+
-		"certificate that must be this host's", hint).Error()}}, place{}
+	why := wrong("no certname for Puppet Server in it, and not one certificate that must be this host's", hint)
+	return Fault{place{conf.file, 0}, keyCertname, why.Error()}
 }
 
 // certified returns the name of a certificate in certdir besides the CA's: that of probe.certname, of this host with

@@ -41,6 +41,9 @@ func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []
 	found.observe(result, now)
 	ctx, cancel := context.WithTimeout(ctx, unitTime)
 	defer cancel()
+	if c.Checks.Severity(check.CheckUnit) == check.Off {
+		cancel()
+	}
 	systemd.WatchUnit(ctx, c.Unit.Names, func(u systemd.UnitState) {
 		found.unit(u, now)
 		if u.Unit != "" {

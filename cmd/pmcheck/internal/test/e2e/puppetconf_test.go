@@ -98,52 +98,60 @@ func askPuppet(t *testing.T, files []string) string {
 func puppetConfs() []string {
 	files := []string{""}
 	for _, lines := range [][]string{
-		{"certname = a"}, {"certname=a"}, {"\tcertname\t=\ta\t"}, {"certname = a\r"}, {"certname = a b"}, {"certname = A"},
-		{"certname ="}, {"certname = \"\""}, {"certname = ''"}, {"certname = \"a\""}, {"certname = 'a"}, {"certname = a'"},
-		{"certname = \"'a'\""}, {"certname = \" a\""}, {"certname = \"a \""}, {"certname = a # b"}, {"certname = a;b"},
-		{"certname = a/b"}, {"certname = a\\"}, {"certname = ä"}, {"certname = a\rb"}, {"certname = a=b"}, {"certname == a"},
-		{"certname = true"}, {"certname = False"}, {"certname = \"false\""}, {"certname = a", "certname = b"},
-		{"certname = a", "certname ="}, {"certname =", "certname = a"}, {"CERTNAME = a"}, {"cert-name = a"}, {"cert name = a"},
-		{"certname"}, {"certname: a"}, {"= a"}, {"[main]", "certname = a"}, {"  [main]  ", "certname = a"},
-		{"[ main ]", "certname = a"}, {"[main] # x", "certname = a"}, {"[main", "certname = a"}, {"[]", "certname = a"},
-		{"[[main]]", "certname = a"}, {"[Main]", "certname = a"}, {"[MAIN]"}, {"[main]x=y"}, {"[server]", "certname = a"},
-		{"[master]", "certname = a"}, {"[agent]", "certname = a"}, {"[user]", "certname = a"}, {"[ca]", "certname = a"},
-		{"[development]", "x = y"}, {"[main]", "certname = a", "[server]", "certname = b"},
-		{"[server]", "certname = b", "[main]", "certname = a"}, {"[master]", "certname = b", "[server]", "certname = c"},
+		{"certname = a"}, {"certname=a"}, {"\tcertname\t=\ta\t"}, {"certname = a\r"}, {"certname = a b"},
+		{"certname = A"}, {"certname ="}, {"certname = \"\""}, {"certname = ''"}, {"certname = \"a\""},
+		{"certname = 'a"}, {"certname = a'"}, {"certname = \"'a'\""}, {"certname = \" a\""}, {"certname = \"a \""},
+		{"certname = a # b"}, {"certname = a;b"}, {"certname = a/b"}, {"certname = a\\"}, {"certname = ä"},
+		{"certname = a\rb"}, {"certname = a=b"}, {"certname == a"}, {"certname = true"}, {"certname = False"},
+		{"certname = \"false\""}, {"certname = a", "certname = b"}, {"certname = a", "certname ="},
+		{"certname =", "certname = a"}, {"CERTNAME = a"}, {"cert-name = a"}, {"cert name = a"}, {"certname"},
+		{"certname: a"}, {"= a"}, {"[main]", "certname = a"}, {"  [main]  ", "certname = a"},
+		{"[ main ]", "certname = a"}, {"[main] # x", "certname = a"}, {"[main", "certname = a"},
+		{"[]", "certname = a"}, {"[[main]]", "certname = a"}, {"[Main]", "certname = a"}, {"[MAIN]"}, {"[main]x=y"},
+		{"[server]", "certname = a"}, {"[master]", "certname = a"}, {"[agent]", "certname = a"},
+		{"[user]", "certname = a"}, {"[ca]", "certname = a"}, {"[development]", "x = y"},
+		{"[main]", "certname = a", "[server]", "certname = b"}, {"[server]", "certname = b", "[main]", "certname = a"},
+		{"[master]", "certname = b", "[server]", "certname = c"},
 		{"[server]", "certname = c", "[master]", "certname = b"}, {"[main]", "certname = a", "[server]", "certname ="},
-		{"[main]", "certname = a", "[agent]", "x = y", "[main]", "certname = b"}, {"certname = a", "[main]", "certname = b"},
-		{"# comment"}, {"  # comment"}, {"; comment"}, {"// comment"}, {"#", "", " ", "\t", "certname = a"}, {"\v", "\f"},
-		{"\ufeffcertname = a"}, {"\ufeff[main]", "certname = a"}, {"\ufeff# comment", "certname = a"}, {"certname = a\ufeff"},
-		{"certname = \xe9"}, {"# \xe9", "certname = a"}, {"certname = a", "x = \xff"}, {"ä = b", "certname = a"},
-		{"certname = a\x00"}, {"ssldir = /a\x00b"}, {"\x00"}, {"certname = a\u00a0"}, {"\u00a0certname = a"},
-		{"certname = a\rssldir = /b\r"}, {"\rcertname = a"}, {"certname = a\r\r"},
+		{"[main]", "certname = a", "[agent]", "x = y", "[main]", "certname = b"},
+		{"certname = a", "[main]", "certname = b"}, {"# comment"}, {"  # comment"}, {"; comment"}, {"// comment"},
+		{"#", "", " ", "\t", "certname = a"}, {"\v", "\f"}, {"\ufeffcertname = a"}, {"\ufeff[main]", "certname = a"},
+		{"\ufeff# comment", "certname = a"}, {"certname = a\ufeff"}, {"certname = \xe9"}, {"# \xe9", "certname = a"},
+		{"certname = a", "x = \xff"}, {"ä = b", "certname = a"}, {"certname = a\x00"}, {"ssldir = /a\x00b"}, {"\x00"},
+		{"certname = a\u00a0"}, {"\u00a0certname = a"}, {"certname = a\rssldir = /b\r"}, {"\rcertname = a"},
+		{"certname = a\r\r"},
 
-		{"ssldir = /a"}, {"ssldir = /a/"}, {"ssldir = //a//b/../c/."}, {"ssldir = a"}, {"ssldir = ./a"}, {"ssldir = ~/a"},
-		{"ssldir = ~puppet/a"}, {"ssldir ="}, {"ssldir = /"}, {"ssldir = true"}, {"ssldir = \"/a b\""}, {"ssldir = /a b"},
-		{"ssldir = $confdir/ssl"}, {"ssldir = ${confdir}/ssl"}, {"ssldir = $vardir/ssl"}, {"ssldir = $confdir/ssl-$server"},
-		{"ssldir = $confdir/ssl-$server", "server = a"}, {"ssldir = $confdir/ssl-$server", "[server]", "server = b"},
+		{"ssldir = /a"}, {"ssldir = /a/"}, {"ssldir = //a//b/../c/."}, {"ssldir = a"}, {"ssldir = ./a"},
+		{"ssldir = ~/a"}, {"ssldir = ~puppet/a"}, {"ssldir ="}, {"ssldir = /"}, {"ssldir = true"},
+		{"ssldir = \"/a b\""}, {"ssldir = /a b"}, {"ssldir = $confdir/ssl"}, {"ssldir = ${confdir}/ssl"},
+		{"ssldir = $vardir/ssl"}, {"ssldir = $confdir/ssl-$server"}, {"ssldir = $confdir/ssl-$server", "server = a"},
+		{"ssldir = $confdir/ssl-$server", "[server]", "server = b"},
 		{"ssldir = $confdir/ssl-$server", "[agent]", "server = b"}, {"ssldir = /$certname"}, {"ssldir = /$CERTNAME"},
-		{"ssldir = /$hostname"}, {"ssldir = /$environment"}, {"ssldir = /$run_mode"}, {"ssldir = /$name"}, {"ssldir = /$x"},
-		{"ssldir = /$x", "x = y"}, {"ssldir = /$server$server"}, {"ssldir = /$server_x"}, {"ssldir = /$server-x"},
-		{"ssldir = /$server.x"}, {"ssldir = /$$server"}, {"ssldir = /$"}, {"ssldir = /$ x"}, {"ssldir = /$1"}, {"ssldir = /$ä"},
-		{"ssldir = /${server"}, {"ssldir = /$(server)"}, {"ssldir = /a$masterport"}, {"ssldir = /a$serverport"},
-		{"ssldir = /a$serverport", "masterport = 1"}, {"ssldir = /a$masterport", "serverport = 1"}, {"ssldir = /$logdir"},
-		{"ssldir = $ssldir"}, {"ssldir = $certdir"}, {"ssldir = $vardir/x", "vardir = $ssldir/y"}, {"vardir = /v"},
-		{"vardir = /v", "ssldir = $vardir/ssl"}, {"confdir = /c", "ssldir = $confdir/ssl"}, {"confdir = c", "ssldir = $confdir/s"},
-		{"ssldir = /a { mode = 0771 }"}, {"ssldir = /a {owner=service,group=service,mode=0771}"}, {"ssldir = /a {mode=x}"},
-		{"ssldir = /a {user = x}"}, {"ssldir = /a {}"}, {"ssldir = /a { }"}, {"ssldir = /a {,}"}, {"ssldir = /a {mode=1,}"},
-		{"ssldir = /a {mode=1,,owner=x}"}, {"ssldir = /a {mode = 1 owner = x}"}, {"ssldir = /a {mode=1"}, {"ssldir = /a mode=1}"},
-		{"ssldir = {mode=1}/a"}, {"ssldir = {mode=1} /a"}, {"ssldir = /a{mode=1}/b"}, {"ssldir = /a{mode=1}{mode=2}"},
-		{"ssldir = {mode=1}${confdir}/a"}, {"ssldir = '/a' {mode=1}"}, {"ssldir = '/a {mode=1}'"}, {"x = {y}"},
-		{"x = {mode=1}"}, {"[agent]", "x = {y}"}, {"ssldir = /a {Mode=1}"}, {"ssldir = /a {mode='1'}"}, {"ssldir = /a {owner=é}"},
-		{"certdir = /a"}, {"privatekeydir = /a"}, {"hostcert = /a"}, {"hostcert = $certdir/a.pem"}, {"hostcert ="},
-		{"hostprivkey = $privatekeydir/x-$certname"}, {"localcacert = /etc/ssl/certs/ca.pem"}, {"hostcrl = /a"},
-		{"hostcrl = $nonesuch"}, {"hostcrl = a"}, {"privatedir = /a", "privatekeydir = $privatedir/keys"}, {"certdir = a"},
-		{"hostcert = $hostcert"}, {"hostcert = $hostprivkey", "hostprivkey = $hostcert"}, {"hostcert = $requestdir/x"},
+		{"ssldir = /$hostname"}, {"ssldir = /$environment"}, {"ssldir = /$run_mode"}, {"ssldir = /$name"},
+		{"ssldir = /$x"}, {"ssldir = /$x", "x = y"}, {"ssldir = /$server$server"}, {"ssldir = /$server_x"},
+		{"ssldir = /$server-x"}, {"ssldir = /$server.x"}, {"ssldir = /$$server"}, {"ssldir = /$"}, {"ssldir = /$ x"},
+		{"ssldir = /$1"}, {"ssldir = /$ä"}, {"ssldir = /${server"}, {"ssldir = /$(server)"},
+		{"ssldir = /a$masterport"}, {"ssldir = /a$serverport"}, {"ssldir = /a$serverport", "masterport = 1"},
+		{"ssldir = /a$masterport", "serverport = 1"}, {"ssldir = /$logdir"}, {"ssldir = $ssldir"},
+		{"ssldir = $certdir"}, {"ssldir = $vardir/x", "vardir = $ssldir/y"}, {"vardir = /v"},
+		{"vardir = /v", "ssldir = $vardir/ssl"}, {"confdir = /c", "ssldir = $confdir/ssl"},
+		{"confdir = c", "ssldir = $confdir/s"}, {"ssldir = /a { mode = 0771 }"},
+		{"ssldir = /a {owner=service,group=service,mode=0771}"}, {"ssldir = /a {mode=x}"}, {"ssldir = /a {user = x}"},
+		{"ssldir = /a {}"}, {"ssldir = /a { }"}, {"ssldir = /a {,}"}, {"ssldir = /a {mode=1,}"},
+		{"ssldir = /a {mode=1,,owner=x}"}, {"ssldir = /a {mode = 1 owner = x}"}, {"ssldir = /a {mode=1"},
+		{"ssldir = /a mode=1}"}, {"ssldir = {mode=1}/a"}, {"ssldir = {mode=1} /a"}, {"ssldir = /a{mode=1}/b"},
+		{"ssldir = /a{mode=1}{mode=2}"}, {"ssldir = {mode=1}${confdir}/a"}, {"ssldir = '/a' {mode=1}"},
+		{"ssldir = '/a {mode=1}'"}, {"x = {y}"}, {"x = {mode=1}"}, {"[agent]", "x = {y}"}, {"ssldir = /a {Mode=1}"},
+		{"ssldir = /a {mode='1'}"}, {"ssldir = /a {owner=é}"}, {"certdir = /a"}, {"privatekeydir = /a"},
+		{"hostcert = /a"}, {"hostcert = $certdir/a.pem"}, {"hostcert ="}, {"hostprivkey = $privatekeydir/x-$certname"},
+		{"localcacert = /etc/ssl/certs/ca.pem"}, {"hostcrl = /a"}, {"hostcrl = $nonesuch"}, {"hostcrl = a"},
+		{"privatedir = /a", "privatekeydir = $privatedir/keys"}, {"certdir = a"}, {"hostcert = $hostcert"},
+		{"hostcert = $hostprivkey", "hostprivkey = $hostcert"}, {"hostcert = $requestdir/x"},
 		{"hostcert = $statedir/x"}, {"hostcert = $codedir/x"}, {"hostcert = $hostpubkey.x"}, {"hostcert = $hostcsr"},
 
-		{"certname = $server.example.org", "server = m2"}, {"certname = $certname"}, {"certname = $x"}, {"certname = x$environment"},
-		{"certname = $dns_alt_names", "dns_alt_names = a"}, {"certname = ${server}"}, {"certname = $user"}, {"certname = $ca_server"},
+		{"certname = $server.example.org", "server = m2"}, {"certname = $certname"}, {"certname = $x"},
+		{"certname = x$environment"}, {"certname = $dns_alt_names", "dns_alt_names = a"}, {"certname = ${server}"},
+		{"certname = $user"}, {"certname = $ca_server"},
 
 		{"certificate_revocation = true"}, {"certificate_revocation = True"}, {"certificate_revocation = chain"},
 		{"certificate_revocation = Chain"}, {"certificate_revocation = leaf"}, {"certificate_revocation = LEAF"},
@@ -155,24 +163,28 @@ func puppetConfs() []string {
 		{"dns_alt_names = a", "[agent]", "dns_alt_names = b"}, {"dns_alt_names = a", "[agent]", "dns_alt_names ="},
 		{"dns_alt_names = puppet, $certname"}, {"[agent]", "certname = x", "dns_alt_names = puppet,$certname"},
 		{"dns_alt_names = DNS:a, IP:192.0.2.1"}, {"dns_alt_names = $x"}, {"[agent]", "dns_alt_names = ${certname}"},
-		{"server = a"}, {"[agent]", "server = a"}, {"[server]", "server = a"}, {"server = a", "ca_server = b"}, {"server ="},
-		{"[agent]", "server = a", "[main]", "server = b"}, {"server = $certname"}, {"server = $ca_server"}, {"ca_server = b"},
-		{"[agent]", "ca_server = b"}, {"server = A.Example.org"}, {"serverport = 8141"}, {"masterport = 8141"},
-		{"serverport = 8141", "masterport = 8142"}, {"[agent]", "serverport = 8141"}, {"serverport = x"}, {"serverport = 99999"},
-		{"serverport = 08140"}, {"serverport ="}, {"masterport = x"}, {"serverport = $masterport"}, {"serverport = \"8141\""},
+		{"server = a"}, {"[agent]", "server = a"}, {"[server]", "server = a"}, {"server = a", "ca_server = b"},
+		{"server ="}, {"[agent]", "server = a", "[main]", "server = b"}, {"server = $certname"},
+		{"server = $ca_server"}, {"ca_server = b"}, {"[agent]", "ca_server = b"}, {"server = A.Example.org"},
+		{"serverport = 8141"}, {"masterport = 8141"}, {"serverport = 8141", "masterport = 8142"},
+		{"[agent]", "serverport = 8141"}, {"serverport = x"}, {"serverport = 99999"}, {"serverport = 08140"},
+		{"serverport ="}, {"masterport = x"}, {"serverport = $masterport"}, {"serverport = \"8141\""},
 
 		{"modulepath = /m"}, {"[agent]", "manifest = /m"}, {"config_version = /m"}, {"[user]", "modulepath = /m"},
 		{"basemodulepath = /m"}, {"environmentpath = $confdir/environments"}, {"templatedir = $confdir/templates"},
 		{"[main]", "logdir = /var/log/puppet", "vardir = /var/lib/puppet", "ssldir = /var/lib/puppet/ssl",
 			"rundir = /var/run/puppet", "factpath = $vardir/lib/facter", "[master]",
 			"ssl_client_header = SSL_CLIENT_S_DN", "ssl_client_verify_header = SSL_CLIENT_VERIFY"},
-		{"[main]", "    # The Puppet log directory.", "    logdir = /var/log/puppet", "    ssldir = $vardir/ssl", "", "[agent]",
-			"    classfile = $vardir/classes.txt", "    localconfig = $vardir/localconfig"},
-		{"[main]", "    codedir = /etc/puppetlabs/code", "    logdir = /var/log/puppetlabs/puppet", "    ssldir = " +
-			"/etc/puppetlabs/puppet/ssl", "[agent]", "    server = puppet.example.org", "    splay = false"},
-		{"[server]", "vardir = /opt/puppetlabs/server/data/puppetserver", "logdir = /var/log/puppetlabs/puppetserver",
-			"rundir = /var/run/puppetlabs/puppetserver", "codedir = /etc/puppetlabs/code", "[main]", "certname = m1",
-			"server = puppet", "[agent]", "dns_alt_names = puppet,m1", "runinterval = 30m"},
+		{"[main]", "    # The Puppet log directory.", "    logdir = /var/log/puppet",
+			"    ssldir = $vardir/ssl", "", "[agent]", "    classfile = $vardir/classes.txt",
+			"    localconfig = $vardir/localconfig"},
+		{"[main]", "    codedir = /etc/puppetlabs/code", "    logdir = /var/log/puppetlabs/puppet",
+			"    ssldir = " + "/etc/puppetlabs/puppet/ssl", "[agent]", "    server = puppet.example.org",
+			"    splay = false"},
+		{"[server]", "vardir = /opt/puppetlabs/server/data/puppetserver",
+			"logdir = /var/log/puppetlabs/puppetserver", "rundir = /var/run/puppetlabs/puppetserver",
+			"codedir = /etc/puppetlabs/code", "[main]", "certname = m1", "server = puppet", "[agent]",
+			"dns_alt_names = puppet,m1", "runinterval = 30m"},
 	} {
 		files = append(files, strings.Join(lines, "\n")+"\n")
 	}
@@ -195,7 +207,8 @@ func randomPuppetConf(random *rand.Rand) string {
 			return pick("", "", "$server", "$certname", "$user", "x-", "$x", "$environment", "$run_mode") + pick(some...)
 		}
 		path := func() string {
-			below := pick("", "/etc/pki", "/srv/$server", "$confdir", "$vardir", "$ssldir", "$certdir", "$privatedir", "$codedir")
+			below := pick("", "/etc/pki", "/srv/$server", "$confdir", "$vardir", "$ssldir", "$certdir", "$privatedir",
+				"$codedir")
 			return below + pick("/ssl", "/a b", "/$certname", "/./x/../y", "//", "/ssl-$masterport", "/$environment", "/é")
 		}
 		name := pick("certname", "ssldir", "ssldir", "certdir", "privatekeydir", "privatedir", "hostcert", "hostprivkey",
@@ -221,7 +234,8 @@ func randomPuppetConf(random *rand.Rand) string {
 		if seldom() {
 			value = pick(`"`, "'", " ", "\"'") + value
 		}
-		value += pick("", "", "", "", "", "", "  ", "\t", "\r", " {mode = 0644}", " { owner = service, mode = 0771 }", " # why")
+		value += pick("", "", "", "", "", "", "  ", "\t", "\r", " {mode = 0644}", " { owner = service, mode = 0771 }",
+			" # why")
 		if seldom() {
 			value += pick(" {mode = rw}", "${confdir}", " {}", " {owner}", "\xe9", "'", "\\")
 		}
@@ -232,8 +246,8 @@ func randomPuppetConf(random *rand.Rand) string {
 	for range 1 + random.IntN(11) {
 		switch {
 		case seldom():
-			lines = append(lines, pick("[ master ]", "[main] # all", "[development]", "\ufeff[main]", "[main", "certname m2", "=",
-				"modulepath = /m", "# \xe9", "-- x", "[server]]", "cert-name = m2"))
+			lines = append(lines, pick("[ master ]", "[main] # all", "[development]", "\ufeff[main]", "[main", "certname m2",
+				"=", "modulepath = /m", "# \xe9", "-- x", "[server]]", "cert-name = m2"))
 		case random.IntN(4) == 0:
 			lines = append(lines, pick("[main]", "[server]", "[master]", "[agent]", "[user]", " [server] ", "\t[main]\r"))
 		case random.IntN(6) == 0:

@@ -1,0 +1,123 @@
+package puppetclient
+
+import (
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"net"
+	"testing"
+	"time"
+)
+
+// ends is a connection between two addresses.
+type ends struct {
+	net.Conn
+	here, there string
+}
+
+func (e ends) LocalAddr() net.Addr  { return &net.TCPAddr{IP: net.ParseIP(e.here), Port: 40000} }
+func (e ends) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(e.there), Port: 8140} }
+
+func TestOnlyAServerOnThisHostMayBeUnverified(t *testing.T) {
+	for _, tt := range []struct {
+		here, there string
+		local       bool
+	}{
+		{"127.0.0.1", "127.0.0.1", true},
+		{"127.0.0.1", "127.0.0.2", true},
+		{"::1", "::1", true},
+		{"192.0.2.11", "192.0.2.11", true},
+		{"::ffff:192.0.2.11", "192.0.2.11", true},
+		{"2001:db8::11", "2001:db8::11", true},
+		{"192.0.2.11", "192.0.2.12", false},
+		{"2001:db8::11", "2001:db8::12", false},
+		{"127.0.0.1", "192.0.2.12", false},
+	} {
+		if got := local(ends{here: tt.here, there: tt.there}); got != tt.local {
+			t.Errorf("from %s to %s: on this host %v", tt.here, tt.there, got)
+		}
+	}
+	for _, tt := range []struct {
+		client     Client
+		unverified bool
+	}{
+		{Client{ServerName: "m1", Credentials: &Credentials{Files: Files{CA: "/ca.pem"}}}, false},
+		{Client{AnyName: true, Credentials: &Credentials{Files: Files{CA: "/ca.pem"}}}, true},
+		{Client{ServerName: "m1", Credentials: &Credentials{}}, true},
+	} {
+		if got := tt.client.unverified(); got != tt.unverified {
+			t.Errorf("any name %v, CA %q: unverified %v", tt.client.AnyName, tt.client.Credentials.Files.CA, got)
+		}
+	}
+}
+
+func TestAnUnknownServerIsCalledByANameInItsCertificate(t *testing.T) {
+	for _, tt := range []struct {
+		cn   string
+		dns  []string
+		want string // empty: there is none
+	}{
+		{"m1.example.org", []string{"puppet", "m1.example.org"}, "m1.example.org"},
+		{"m1.example.org", nil, "m1.example.org"},
+		{"m1.example.org", []string{"puppet"}, "puppet"},
+		{"Puppet", []string{"*.example.org"}, "puppet.example.org"},
+		{"", []string{"m1"}, "m1"},
+		{"", nil, ""},
+	} {
+		c := &x509.Certificate{Subject: pkix.Name{CommonName: tt.cn}, DNSNames: tt.dns}
+		err := askByName(c)
+		other, is := errors.AsType[*otherNameError](err)
+		switch {
+		case is != (tt.want != "") || is && other.name != tt.want:
+			t.Errorf("%q, %q: %v, want %q", tt.cn, tt.dns, err, tt.want)
+		case is && named(c, other.name) != nil:
+			t.Errorf("%q is not a name in the certificate %q, %q", other.name, tt.cn, tt.dns)
+		}
+	}
+}
+
+// An empty name must never pass for one that is not known.
+func TestAnEmptyNameIsNeverVerified(t *testing.T) {
+	for _, c := range []*x509.Certificate{
+		{},
+		{Subject: pkix.Name{CommonName: "m1"}},
+		{DNSNames: []string{"m1"}},
+		{DNSNames: []string{""}},
+	} {
+		if e, is := errors.AsType[*Error](named(c, "")); !is || e.Reason != NotVerified {
+			t.Errorf("%q, %q: %v", c.Subject.CommonName, c.DNSNames, e)
+		}
+	}
+}
+
+func TestWithoutTheCAAnExpiredCRLIsSeen(t *testing.T) {
+	now := time.Now()
+	list := func(issuer string, made, end time.Duration) *x509.RevocationList {
+		name := pkix.Name{CommonName: issuer}
+		return &x509.RevocationList{Issuer: name, ThisUpdate: now.Add(made), NextUpdate: now.Add(end)}
+	}
+	server := []*x509.Certificate{{
+		Subject:   pkix.Name{CommonName: "m1"},
+		Issuer:    pkix.Name{CommonName: "Puppet CA"},
+		NotBefore: now.Add(-time.Hour),
+		NotAfter:  now.Add(time.Hour),
+	}}
+	for _, tt := range []struct {
+		name    string
+		crls    []*x509.RevocationList
+		expired bool
+	}{
+		{"none", nil, false},
+		{"valid", []*x509.RevocationList{list("Puppet CA", -time.Hour, time.Hour)}, false},
+		{"expired", []*x509.RevocationList{list("Puppet CA", -2*time.Hour, -time.Hour)}, true},
+		{"replaced", []*x509.RevocationList{list("Puppet CA", -2*time.Hour, -time.Hour),
+			list("Puppet CA", -time.Hour, time.Hour)}, false},
+		{"of a former CA", []*x509.RevocationList{list("Puppet CA", -time.Hour, time.Hour),
+			list("Old CA", -2*time.Hour, -time.Hour)}, false},
+	} {
+		err := (&material{crls: tt.crls}).verifyServer(server, "m1", now)
+		if e, is := errors.AsType[*Error](err); is != tt.expired || is && e.Reason != CRLExpired {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package monitor_test
+
+import (
+	"cmp"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+)
+
+const certname = "puppet1.example.test"
+
+// A doubt is what pmcheck cannot find out about its own host.
+type doubt struct {
+	name  string
+	conf  string // puppet.conf, with DIR for its directory; below it, ssl has the default paths
+	given string // a setting of pmcheck, as a variable
+
+	elsewhere bool                      // the master's files are not at the default paths
+	known     bool                      // what puppet.conf said last is known
+	spoil     func(confDir, ssl string) // before pmcheck starts
+
+	reason check.Reason // of the check identity
+	says   string       // in its detail
+	blind  bool         // with no certificate to offer and no CRL known, it cannot be seen that agents are refused
+}
+
+const okLines = "[main]\ncertname = " + certname + "\n"
+
+func doubts() []doubt {
+	const (
+		unreadable = check.PuppetConfUnreadable
+		mistake    = check.PuppetConfMistake
+		last, fit  = "pmcheck uses what it said last", "pmcheck uses the default paths"
+		unverified = "pmcheck does not verify the master"
+	)
+	// Root reads every file, so a directory stands for one that the daemon's user cannot read.
+	unread := func(confDir, _ string) { replace(filepath.Join(confDir, "puppet.conf")) }
+	second := func(_, ssl string) {
+		for _, file := range []string{"certs/old.example.test.pem", "private_keys/old.example.test.pem"} {
+			data, err := os.ReadFile(filepath.Join(ssl, strings.Replace(file, "old.example.test", certname, 1)))
+			if err = errors.Join(err, os.WriteFile(filepath.Join(ssl, file), data, 0o600)); err != nil {
+				panic(err)
+			}
+		}
+	}
+	return []doubt{
+		{name: "none: a reference that Puppet resolves", conf: okLines + "ssldir = $confdir/ssl-$server\n",
+			spoil: func(confDir, ssl string) { rename(ssl, filepath.Join(confDir, "ssl-puppet")) }, reason: check.OK},
+		{name: "unreadable, known", spoil: unread, elsewhere: true, known: true, reason: unreadable, says: last},
+		{name: "unreadable, default paths", spoil: unread, reason: unreadable, says: fit},
+		{name: "unreadable, files elsewhere", spoil: unread, elsewhere: true, reason: puppetclient.NotVerified,
+			says: unverified, blind: true},
+		{name: "missing, known", spoil: func(dir, _ string) { os.Remove(filepath.Join(dir, "puppet.conf")) }, elsewhere: true,
+			known: true, reason: unreadable, says: last},
+		{name: "an unknown reference, known", conf: okLines + "ssldir = /srv/$site\n", elsewhere: true, known: true,
+			reason: mistake, says: "puppet.conf:3: ssldir: refers to $site"},
+		{name: "an unknown reference, default paths", conf: okLines + "hostcrl = /srv/$site.pem\n", reason: mistake,
+			says: "puppet.conf:3: hostcrl: refers to $site"},
+		{name: "a relative path, known", conf: okLines + "ssldir = ssl\n", elsewhere: true, known: true, reason: mistake,
+			says: "puppet.conf:3: ssldir: ssl is not an absolute path"},
+		{name: "a path in a home directory, default paths", conf: okLines + "ssldir = ~puppet/ssl\n", reason: mistake,
+			says: "puppet.conf:3: ssldir: ~puppet/ssl is not an absolute path"},
+		{name: "a relative path, files elsewhere", conf: okLines + "ssldir = ssl\n", elsewhere: true,
+			reason: puppetclient.NotVerified, says: unverified, blind: true},
+		{name: "a relative path for the certificate alone", conf: okLines + "ssldir = MASTER/ssl\nhostcert = x.pem\n",
+			elsewhere: true, reason: mistake, says: "pmcheck asks without a certificate"},
+		{name: "a certname in upper case, default paths", conf: "[main]\ncertname = PUPPET1.example.test\n",
+			reason: mistake, says: "puppet.conf:2: certname: PUPPET1.example.test is not a certname"},
+		{name: "a certname in upper case, files elsewhere", conf: "certname = P\nssldir = MASTER/ssl\n", elsewhere: true,
+			reason: puppetclient.NotVerified, says: "puppet.conf:1: certname: P is not a certname"},
+		{name: "an empty certname, known", conf: okLines + "[server]\ncertname =\n", elsewhere: true, known: true,
+			reason: mistake, says: "puppet.conf:4: certname: "},
+		{name: "a certname for the agent alone, two certificates", conf: "[agent]\ncertname = old.example.test\n",
+			spoil: second, reason: puppetclient.NotVerified, says: "Puppet Server does not look into [agent]"},
+		{name: "a line that Puppet cannot parse, known", conf: okLines + "ssldir = ${confdir}/ssl\n", elsewhere: true,
+			known: true, reason: mistake, says: "puppet.conf:3: ssldir: braces are for owner"},
+		{name: "a byte order mark, default paths", conf: "\ufeff" + okLines, reason: mistake, says: fit},
+		{name: "a certname is given, and no path is known", given: "PMCHECK_PROBE_CERTNAME=" + certname, spoil: unread,
+			elsewhere: true, reason: puppetclient.NotVerified, says: unverified, blind: true},
+	}
+}
+
+func replace(file string) {
+	if err := errors.Join(os.RemoveAll(file), os.Mkdir(file, 0o755)); err != nil {
+		panic(err)
+	}
+}
+
+func rename(from, to string) {
+	if err := os.Rename(from, to); err != nil {
+		panic(err)
+	}
+}
+
+// load starts a master and returns what pmcheck finds out about it in this doubt.
+func (d doubt) load(t *testing.T) (*checktest.Master, config.Config) {
+	t.Helper()
+	confDir := t.TempDir()
+	dir := confDir
+	if d.elsewhere {
+		dir = t.TempDir()
+	}
+	m, err := checktest.NewMaster(dir, certname, "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { m.Close() })
+	conf := filepath.Join(confDir, "puppet.conf")
+	must(t, os.WriteFile(conf, []byte(strings.ReplaceAll(d.conf, "MASTER", dir)), 0o644))
+	if d.spoil != nil {
+		d.spoil(confDir, filepath.Join(dir, "ssl"))
+	}
+
+	from := config.Options{
+		File:    os.DevNull,
+		Environ: []string{"PMCHECK_PUPPET_CONF=" + conf, "PMCHECK_PROBE_ADDRESS=" + m.Address(), d.given},
+	}
+	if d.known {
+		from.Known = config.Identity{Certname: certname, Files: m.Files()}
+	}
+	l, err := config.Load(from)
+	must(t, err)
+	c := l.Config
+	c.Probe.Timeout = 500 * time.Millisecond
+	c.JRuby.StuckAfter = time.Nanosecond
+	c.Checks = slices.Clone(c.Checks)
+	for i, one := range c.Checks {
+		if one.Name == check.CheckUnit || one.Name == check.CheckCode {
+			c.Checks[i].Severity = check.Off // of this host
+		}
+	}
+	return m, c
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestADoubtIsNotTheMastersFault: a master that serves agents is healthy, and the check identity says what is not
+// known.
+func TestADoubtIsNotTheMastersFault(t *testing.T) {
+	for _, d := range doubts() {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			_, c := d.load(t)
+			verdict, result, findings := monitor.Once(t.Context(), c)
+			if verdict.Health != check.Healthy {
+				t.Errorf("a master that serves is %s: %s", verdict, verdict.Detail)
+			}
+			i := slices.IndexFunc(findings, func(f check.Finding) bool { return f.Check == check.CheckIdentity })
+			if f := findings[i]; f.Reason != d.reason || !strings.Contains(f.Detail, d.says) {
+				t.Errorf("identity: %s, %q; want %s, %q", f.Reason, f.Detail, d.reason, d.says)
+			}
+			if result.Server == nil || result.Server.Subject.CommonName != certname {
+				t.Errorf("another master answered: %v", result.Server)
+			}
+		})
+	}
+}
+
+// TestAMasterThatDoesNotServeIsOutWhateverIsInDoubt: a doubt excuses pmcheck, never the master. Most of the time is
+// spent waiting, so all doubts wait together.
+func TestAMasterThatDoesNotServeIsOutWhateverIsInDoubt(t *testing.T) {
+	const expiredCRL checktest.State = "expired CRL"
+	for _, state := range []checktest.State{expiredCRL, checktest.Stopped, checktest.Error, checktest.Denied,
+		checktest.Silent, checktest.JRubyStuck} {
+		t.Run(string(state), func(t *testing.T) {
+			t.Parallel()
+			var all sync.WaitGroup
+			for _, d := range doubts() {
+				m, c := d.load(t)
+				if state == expiredCRL {
+					stale, err := m.CA.CRL(time.Now().Add(-time.Hour))
+					must(t, err)
+					must(t, os.WriteFile(cmp.Or(c.Probe.CRL, m.Files().CRL), stale, 0o600))
+				} else {
+					must(t, m.Set(state))
+				}
+				all.Go(func() {
+					verdict, _, _ := monitor.Once(t.Context(), c)
+					if seen := !d.blind || state != expiredCRL; verdict.Health.Serves() == seen {
+						t.Errorf("%s: a master that is %s is %s", d.name, state, verdict)
+					}
+				})
+			}
+			all.Wait()
+		})
+	}
+}
