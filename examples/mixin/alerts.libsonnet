@@ -210,6 +210,22 @@
           'Agents are served, but JRubies that start or are stuck, and the requests that hold them, are not seen.',
         ),
         alert(
+          'PmcheckNotVerified',
+          severities.week,
+          m('check_reason_info', 'reason="not-verified"'),
+          '',
+          'pmcheck on {{ $labels.instance }} does not know what to verify the master with',
+          'Whatever has its port may pass for the master, and an expired CRL that refuses agents may go unseen.',
+        ),
+        alert(
+          'PmcheckPuppetConf',
+          severities.week,
+          m('check_reason_info', 'reason=~"no-puppet|puppet-conf-.*|certname-not-known"'),
+          '10m',
+          'pmcheck on {{ $labels.instance }} goes on without what puppet.conf says: {{ $labels.reason }}',
+          'It uses what puppet.conf said last, or the default paths. pmcheck status names the line.',
+        ),
+        alert(
           'PmcheckBudgetUnreachable',
           severities.week,
           m('budget_reachable') + ' == 0',
