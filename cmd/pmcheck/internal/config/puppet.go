@@ -65,7 +65,7 @@ func (l *Loaded) readPuppetConf(h puppetHost) (says answer, doubt *check.Fault) 
 		return nil, doubt
 	}
 	says, faults := h.identity(conf)
-	faults = append(faults, l.derive(h, conf)...)
+	faults = append(faults, l.derive(conf, h.layout.puppetDefaults(), says[keyCertname].value)...)
 	if len(faults) == 0 {
 		faults = conf.cannotStart(puppetServer, h.layout.puppetDefaults())
 	}
@@ -77,14 +77,20 @@ func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", ";
 
 // mistakes returns the doubt about a puppet.conf with these mistakes; nil if there are none.
 func mistakes(faults []Fault) *check.Fault {
-	if len(faults) == 0 {
+	var distinct []Fault // settings refer to each other
+	for _, fault := range faults {
+		if !slices.Contains(distinct, fault) {
+			distinct = append(distinct, fault)
+		}
+	}
+	if len(distinct) == 0 {
 		return nil
 	}
 	reason := check.PuppetConfMistake
-	if len(faults) == 1 && faults[0].key == keyCertname {
+	if len(distinct) == 1 && distinct[0].key == keyCertname {
 		reason = check.CertnameNotKnown
 	}
-	return &check.Fault{Reason: reason, Err: join(faults)}
+	return &check.Fault{Reason: reason, Err: join(distinct)}
 }
 
 // An answer is what is known of the identity of this host and its master: the master's name, and the files by which the
@@ -117,7 +123,7 @@ func (p Probe) identified() bool {
 	return true
 }
 
-// unverified reports whether the master cannot be verified. One that speaks plain HTTP never is.
+// unverified reports whether it is not known what to verify the master with. There is nothing to verify without TLS.
 func (p Probe) unverified() bool {
 	return (p.Certname == "" || p.CA == "") && !strings.HasPrefix(p.Address, "http://")
 }
@@ -231,7 +237,7 @@ func (h puppetHost) identity(conf puppetConf) (says answer, faults []Fault) {
 		case *h.probe.identity()[key] != "":
 		case !isFault:
 			says[key] = said{value.text, at}
-		case !slices.Contains(faults, fault): // the paths depend on the certname and on each other
+		default:
 			faults = append(faults, fault)
 		}
 	}
@@ -305,8 +311,7 @@ func (h puppetHost) certified(certdir string) string {
 // derive takes what cannot be set in pmcheck.yaml: how deep certificates are looked up in the CRL, and the names that
 // agents use for this master. On all masters but the CA it is the agent that requests the certificate, so these are the
 // agent's dns_alt_names, and its server, if ca_server is another, so that server is not there to reach the CA.
-func (l *Loaded) derive(h puppetHost, conf puppetConf) (faults []Fault) {
-	defaults := h.layout.puppetDefaults()
+func (l *Loaded) derive(conf puppetConf, defaults map[string]string, certname string) (faults []Fault) {
 	server := conf.reader(puppetServer, defaults)
 	revocation := server.value("certificate_revocation")
 	if revocation.err == nil {
@@ -317,8 +322,7 @@ func (l *Loaded) derive(h puppetHost, conf puppetConf) (faults []Fault) {
 		l.Config.Probe.ServerPort = port.text
 	}
 
-	says, _ := h.identity(conf)
-	defaults["certname"] = cmp.Or(says[keyCertname].value, l.Config.Probe.Certname)
+	defaults["certname"] = cmp.Or(certname, l.Config.Probe.Certname)
 	agent := conf.reader(puppetAgent, defaults)
 	names, pool, ca := agent.value("dns_alt_names"), agent.value("server"), agent.value("ca_server")
 	expiry := &l.Config.Expiry

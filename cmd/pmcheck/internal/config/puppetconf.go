@@ -44,8 +44,12 @@ func (p program) searches() []string {
 	return []string{"server", "master", "main"}
 }
 
-// maxPuppetValue bounds a value, before and after references are replaced.
-const maxPuppetValue = 4096
+const (
+	// maxPuppetValue bounds a value, before and after references are replaced.
+	maxPuppetValue = 4096
+	// maxPuppetFaults bounds what is said of a file that is no puppet.conf at all.
+	maxPuppetFaults = 10
+)
 
 // parsePuppetConf reads puppet.conf. Puppet ignores the whole file for one line that it cannot parse, and uses its
 // defaults, so with faults no value of the file counts.
@@ -61,7 +65,10 @@ func parsePuppetConf(file string, data []byte, puppet3 bool) (c puppetConf, faul
 			err = parsed.allowed()
 		}
 		if err != nil {
-			faults = append(faults, Fault{place{file, i + 1}, parsed.setting, err.Error()})
+			faults = append(faults, Fault{place{file, i + 1}, show(parsed.setting), err.Error()})
+			if len(faults) == maxPuppetFaults {
+				break
+			}
 			continue
 		}
 
@@ -128,7 +135,7 @@ const ignoresTheFile = "Puppet ignores the whole file for it, and uses its defau
 // allowed returns an error for a line that only Puppet 3 accepts.
 func (l puppetLine) allowed() error {
 	if l.section != "" && !slices.Contains([]string{"main", "server", "master", "agent", "user"}, l.section) {
-		return wrong("["+l.section+"] is not a section of Puppet", ignoresTheFile)
+		return wrong("["+show(l.section)+"] is not a section of Puppet", ignoresTheFile)
 	}
 	if slices.Contains([]string{"modulepath", "manifest", "config_version"}, l.setting) {
 		return wrong("belongs in environment.conf", "Puppet does not start with it here")
@@ -264,7 +271,7 @@ func (r *reader) expand(w written) (text string, line int, err error) {
 		failed := value.err
 		switch {
 		case errors.Is(failed, errUnknown):
-			failed = wrong("refers to $"+name+", which is not known", "write out what it stands for")
+			failed = wrong("refers to $"+show(name)+", which is not known", "write out what it stands for")
 		case errors.Is(failed, errCircular):
 			failed = errors.New("its references do not end")
 		}

@@ -13,6 +13,7 @@ func TestFaults(t *testing.T) {
 	s := startSite(t, &all)
 	s.run("JVM", jvmFaults())
 	s.run("Certificates", certificateFaults())
+	s.run("puppet.conf", identityFaults())
 	s.run("Puppet", puppetFaults())
 	s.run("host", hostFaults())
 	s.run("pmcheck", pmcheckFaults())
