@@ -38,15 +38,17 @@ func TestOnlyAServerOnThisHostMayBeUnverified(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct {
-		client     Client
+		anyName    bool
+		ca         string
 		unverified bool
 	}{
-		{Client{ServerName: "m1", Credentials: &Credentials{Files: Files{CA: "/ca.pem"}}}, false},
-		{Client{AnyName: true, Credentials: &Credentials{Files: Files{CA: "/ca.pem"}}}, true},
-		{Client{ServerName: "m1", Credentials: &Credentials{}}, true},
+		{false, "/ca.pem", false},
+		{true, "/ca.pem", true},
+		{false, "", true},
 	} {
-		if got := tt.client.unverified(); got != tt.unverified {
-			t.Errorf("any name %v, CA %q: unverified %v", tt.client.AnyName, tt.client.Credentials.Files.CA, got)
+		c := Client{AnyName: tt.anyName, Credentials: &Credentials{Files: Files{CA: tt.ca}}}
+		if got := c.unverified(); got != tt.unverified {
+			t.Errorf("any name %v, CA %q: unverified %v", tt.anyName, tt.ca, got)
 		}
 	}
 }

@@ -121,7 +121,7 @@ func (d doubt) load(t *testing.T) (*checktest.Master, config.Config) {
 	}
 
 	from := config.Options{
-		File:    os.DevNull,
+		Content: []byte{},
 		Environ: []string{"PMCHECK_PUPPET_CONF=" + conf, "PMCHECK_PROBE_ADDRESS=" + m.Address(), d.given},
 	}
 	if d.known {
