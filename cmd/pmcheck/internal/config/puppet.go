@@ -102,6 +102,9 @@ type said struct {
 	at    place
 }
 
+// keyCertname is the key of the master's name.
+const keyCertname = "probe.certname"
+
 // identity returns the settings of the identity, by their keys.
 func (p *Probe) identity() map[string]*string {
 	return map[string]*string{
@@ -151,9 +154,6 @@ func (l *Loaded) use(a answer) {
 		l.places[key] = a[key].at
 	}
 }
-
-// keyCertname is the key of the master's name.
-const keyCertname = "probe.certname"
 
 // Identity is what Puppet's configuration said once, to be saved. The zero value says nothing.
 type Identity struct {
@@ -277,7 +277,7 @@ func (h puppetHost) certname(server *reader) (name resolved, at place) {
 	if certdir.err != nil {
 		return certdir, place{}
 	}
-	if found := h.certified(certdir.text); found != "" {
+	if found := h.certified(certdir.text); isPuppetCertname(found) {
 		return resolved{text: found}, place{"certificate in " + certdir.text, 0}
 	}
 	return resolved{err: noCertname(server.puppetConf)}, place{}

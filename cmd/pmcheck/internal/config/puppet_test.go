@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pmcheck/pmcheck/check/checktest"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
@@ -213,5 +214,84 @@ func TestServerPortIsThatOfPuppet(t *testing.T) {
 		if c := found(t, map[string]string{aioConf: conf}, "").Config; c.Probe.ServerPort != want {
 			t.Errorf("%q: %q, want %q", conf, c.Probe.ServerPort, want)
 		}
+	}
+}
+
+// What puppet.conf does not say is from the first of these: what it said last, and the default paths, where
+// certificate, key and CA must fit each other. A name or path of pmcheck.yaml stands.
+func TestWhatPuppetConfDoesNotSay(t *testing.T) {
+	ca, err := checktest.NewCA("Puppet CA")
+	must(t, err)
+	issue := func(ca *checktest.CA, file string) map[string]string {
+		leaf, err := ca.Issue(checktest.Template{Name: "m1"})
+		must(t, err)
+		key, err := leaf.KeyPEM()
+		must(t, err)
+		return map[string]string{
+			aioConf:                         "[main]\ncertname = m1$x\n",
+			aioCerts + file:                 string(leaf.CertificatePEM()),
+			aioCerts + "ca.pem":             string(ca.Bundle()),
+			aioSSL + "crl.pem":              "",
+			aioSSL + "private_keys/" + file: string(key),
+		}
+	}
+	other, err := checktest.NewCA("another CA")
+	must(t, err)
+	foreign := issue(ca, "m1.pem")
+	foreign[aioCerts+"ca.pem"] = string(other.Bundle())
+	said := config.Identity{Certname: "m2", Files: puppetclient.Files{
+		Certificate: "/c.pem", Key: "/k.pem", CA: "/ca.pem", CRL: "/crl.pem", Revocation: puppetclient.RevocationOff}}
+	relative := said
+	relative.Files.Key = "k.pem"
+
+	for _, tt := range []struct {
+		name       string
+		files      map[string]string
+		known      config.Identity
+		yaml       string
+		want       []string
+		unverified bool
+	}{
+		{name: "known", files: issue(ca, "m1.pem"), known: said, want: []string{
+			"probe.certname: m2 # what Puppet said last", "probe.crl: /crl.pem # what Puppet said last"}},
+		{name: "known, and a name in pmcheck.yaml", files: issue(ca, "m1.pem"), known: said, yaml: "probe: {ca: /x}\n",
+			want: []string{"probe.certname: m2 # what Puppet said last", "probe.ca: /x # F:1"}},
+		{name: "known is not usable", files: issue(ca, "m1.pem"), known: relative, want: []string{
+			"probe.certname: m1 # certificate in " + aioSSL + "certs", "probe.ca: " + aioCerts + "ca.pem # AIO layout"}},
+		{name: "default paths", files: issue(ca, "m1.pem"), want: []string{
+			"probe.certname: m1 # certificate in " + aioSSL + "certs",
+			"probe.key: " + aioSSL + "private_keys/m1.pem # AIO layout"}},
+		{name: "default paths, another CA", files: foreign, unverified: true,
+			want: []string{`probe.certname: "" # default`, "probe.ca: " + aioCerts + "ca.pem # AIO layout"}},
+		{name: "default paths, a file that is not named after a host", files: issue(ca, "M1.pem"), unverified: true,
+			want: []string{`probe.certname: "" # default`, "probe.ca: " + aioCerts + "ca.pem # AIO layout"}},
+		{name: "a certname in pmcheck.yaml", files: map[string]string{aioConf: "ssldir = x\n"},
+			yaml: "probe: {certname: m3}\n", unverified: true,
+			want: []string{"probe.certname: m3 # F:1", `probe.ca: "" # default`}},
+		{name: "no Puppet, known", known: said, want: []string{"probe.certname: m2 # what Puppet said last"}},
+		{name: "no Puppet", unverified: true, want: []string{`probe.certname: "" # default`}},
+		{name: "no Puppet, and TLS ends at the balancer", yaml: "probe: {address: 'http://localhost:8080'}\n",
+			want: []string{`probe.certname: "" # default`}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			files := map[string]string{"F": tt.yaml}
+			for name, text := range tt.files {
+				files[name] = text
+			}
+			l, err := config.Load(config.Options{File: "F", Root: root(t, files), Known: tt.known})
+			must(t, err)
+			if d := cmp.Diff(tt.want, values(l, tt.want...)); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+			if doubt := l.Config.Identity; doubt.Doubt == "" || doubt.Unverified != tt.unverified {
+				t.Errorf("the doubt is %+v, want unverified %v", doubt, tt.unverified)
+			}
+		})
+	}
+
+	unread := map[string]string{aioConf + "/x": ""}
+	l, err := config.Load(config.Options{Root: root(t, unread), Known: said})
+	if must(t, err); l.Config.Probe.Revocation != puppetclient.RevocationOff {
+		t.Errorf("revocation %q, want what it was last", l.Config.Probe.Revocation)
 	}
 }
