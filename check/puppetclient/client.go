@@ -53,7 +53,9 @@ type Client struct {
 	Names []string
 	// AnyName is set if the server's certname is not known, and ServerName is empty. The server may have any name then:
 	// it is called by a name in its own certificate. Without a certname, or the path of a CA, it must be on this host.
-	AnyName     bool
+	AnyName bool
+	// Guessed is set if ServerName and the paths in Credentials may be wrong: what they prove is not Proved.
+	Guessed     bool
 	Credentials *Credentials
 	Timeout     time.Duration // for a whole request
 	Handshake   time.Duration // how long a connection is kept at most; 0 means DefaultHandshake
@@ -307,7 +309,7 @@ func (c *conn) shakeHands(ctx context.Context, m *material, name string) error {
 	}
 	ownSent := asked && c.trouble == nil && m.own.Leaf != nil
 	allVerified := m.roots != nil && m.why == nil
-	c.proved = ownSent && byItsName && allVerified
+	c.proved = ownSent && byItsName && allVerified && !c.client.Guessed
 	return nil
 }
 

@@ -117,7 +117,7 @@ func TestWithoutTheCAAnExpiredCRLIsSeen(t *testing.T) {
 		{"of a former CA", []*x509.RevocationList{list("Puppet CA", -time.Hour, time.Hour),
 			list("Old CA", -2*time.Hour, -time.Hour)}, false},
 	} {
-		err := (&material{crls: tt.crls}).verifyServer(server, "m1", now)
+		err := (&material{crls: tt.crls}).verifyServer(server, "m1", nil, now)
 		if e, is := errors.AsType[*Error](err); is != tt.expired || is && e.Reason != CRLExpired {
 			t.Errorf("%s: %v", tt.name, err)
 		}

@@ -81,6 +81,8 @@ type Probe struct {
 	Certname string `yaml:"certname"`
 	// Names are other names of the master that agents use, as far as puppet.conf has them.
 	Names []string `yaml:"-"`
+	// Guessed is set if Certname and Files are not what Puppet's configuration says now.
+	Guessed bool `yaml:"-"`
 	// Files are offered to the master by every probe, and verify it.
 	puppetclient.Files
 	// Interval is the time from the start of one probe to the start of the next, while the master

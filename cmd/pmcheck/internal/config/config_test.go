@@ -37,7 +37,8 @@ func TestUncommentedSampleShowsEveryDefault(t *testing.T) {
 	must(t, err)
 	l := valid(t, regexp.MustCompile(`(?m)^( *)#([^ \n])`).ReplaceAllString(string(text), "$1$2"))
 	want := config.Default()
-	want.Probe.MaxAge, want.Identity = 11500*time.Millisecond, l.Config.Identity // derived
+	want.Probe.MaxAge = 11500 * time.Millisecond // derived
+	want.Probe.Guessed, want.Identity = l.Config.Probe.Guessed, l.Config.Identity
 	if d := diff(want, l.Config); d != "" {
 		t.Errorf("the sample does not show the defaults (-want +got):\n%s", d)
 	}

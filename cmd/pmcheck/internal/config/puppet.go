@@ -36,6 +36,7 @@ func (l *Loaded) askPuppet() {
 	instead := "pmcheck goes on with what it does say"
 	if !certain {
 		says, instead = h.guess(says)
+		l.Config.Probe.Guessed = true
 	}
 	l.use(says)
 

@@ -130,8 +130,7 @@ func (d doubt) load(t *testing.T) (*checktest.Master, config.Config) {
 	l, err := config.Load(from)
 	must(t, err)
 	c := l.Config
-	c.Probe.Timeout = 500 * time.Millisecond
-	c.JRuby.StuckAfter = time.Nanosecond
+	c.Probe.Timeout = 20 * time.Second // of a busy machine
 	c.Checks = slices.Clone(c.Checks)
 	for i, one := range c.Checks {
 		if one.Name == check.CheckUnit || one.Name == check.CheckCode {
@@ -174,6 +173,7 @@ func TestADoubtIsNotTheMastersFault(t *testing.T) {
 // spent waiting, so all doubts wait together.
 func TestAMasterThatDoesNotServeIsOutWhateverIsInDoubt(t *testing.T) {
 	const expiredCRL checktest.State = "expired CRL"
+	loans := slices.Repeat([]check.Loan{{Request: "POST /puppet/v3/catalog/m2", Seconds: 600}}, 4)
 	for _, state := range []checktest.State{expiredCRL, checktest.Stopped, checktest.Error, checktest.Denied,
 		checktest.Silent, checktest.JRubyStuck} {
 		t.Run(string(state), func(t *testing.T) {
@@ -181,16 +181,24 @@ func TestAMasterThatDoesNotServeIsOutWhateverIsInDoubt(t *testing.T) {
 			var all sync.WaitGroup
 			for _, d := range doubts() {
 				m, c := d.load(t)
-				if state == expiredCRL {
+				switch state {
+				case expiredCRL:
 					stale, err := m.CA.CRL(time.Now().Add(-time.Hour))
 					must(t, err)
 					must(t, os.WriteFile(cmp.Or(c.Probe.CRL, m.Files().CRL), stale, 0o600))
-				} else {
+				case checktest.JRubyStuck:
+					m.SetPool(check.Pool{Size: 4, Borrowed: loans, Waiting: loans})
+				case checktest.Silent:
+					c.Probe.Timeout = 300 * time.Millisecond
+					must(t, m.Set(state))
+				default:
 					must(t, m.Set(state))
 				}
 				all.Go(func() {
 					verdict, _, _ := monitor.Once(t.Context(), c)
-					if seen := !d.blind || state != expiredCRL; verdict.Health.Serves() == seen {
+					unseen := d.blind && state == expiredCRL
+					alone := d.reason == check.OK && state == checktest.Denied // auth.conf is the only doubt
+					if serves := unseen || alone; verdict.Health.Serves() != serves {
 						t.Errorf("%s: a master that is %s is %s", d.name, state, verdict)
 					}
 				})

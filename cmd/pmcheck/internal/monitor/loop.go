@@ -52,6 +52,7 @@ func newProber(c config.Probe, credentials *puppetclient.Credentials, service st
 			ServerName:  c.Certname,
 			Names:       c.Names,
 			AnyName:     c.Certname == "",
+			Guessed:     c.Guessed,
 			Credentials: credentials,
 			Timeout:     check.MaxPending,
 		},
