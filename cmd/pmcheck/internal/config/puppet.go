@@ -309,46 +309,57 @@ func (h puppetHost) certified(certdir string) string {
 	return ""
 }
 
-// derive takes what cannot be set in pmcheck.yaml: how deep certificates are looked up in the CRL, and the names that
-// agents use for this master. On all masters but the CA it is the agent that requests the certificate, so these are the
-// agent's dns_alt_names, and its server, if ca_server is another, so that server is not there to reach the CA.
+// derive takes what cannot be set in pmcheck.yaml: how deep certificates are looked up in the CRL, the port, and the
+// names that agents use for this master.
 func (l *Loaded) derive(conf puppetConf, defaults map[string]string, certname string) (faults []Fault) {
-	server := conf.reader(puppetServer, defaults)
-	revocation := server.value("certificate_revocation")
-	if revocation.err == nil {
-		l.Config.Probe.Revocation = puppetclient.Revocation(revocation.text)
+	defaults["certname"] = cmp.Or(certname, l.Config.Probe.Certname)
+	server, agent := conf.reader(puppetServer, defaults), conf.reader(puppetAgent, defaults)
+	value := func(r *reader, setting string) resolved {
+		v := r.value(setting)
+		if fault, is := errors.AsType[Fault](v.err); is {
+			faults = append(faults, fault)
+		}
+		return v
 	}
 
-	if port := server.value("serverport"); port.line > 0 {
+	if depth := value(server, "certificate_revocation"); depth.err == nil {
+		l.Config.Probe.Revocation = puppetclient.Revocation(depth.text)
+	}
+	if port := value(server, "serverport"); port.line > 0 {
 		l.Config.Probe.ServerPort = port.text
 	}
 
-	defaults["certname"] = cmp.Or(certname, l.Config.Probe.Certname)
-	agent := conf.reader(puppetAgent, defaults)
-	names, pool, ca := agent.value("dns_alt_names"), agent.value("server"), agent.value("ca_server")
-	expiry := &l.Config.Expiry
-	for name := range strings.SplitSeq(names.text, ",") {
-		name = strings.TrimPrefix(strings.TrimSpace(name), "DNS:")
-		if name != "" && !strings.Contains(name, ":") { // which is IP: and an address
-			expiry.Names = append(expiry.Names, strings.ToLower(name))
-		}
-	}
-	name, written := strings.ToLower(pool.text), pool.line > 0 && ca.line > 0
-	l.Config.Probe.Names = slices.Clone(expiry.Names)
-	if name != "" {
-		l.Config.Probe.Names = append(l.Config.Probe.Names, name)
-	}
-	isPool := written && name != "" && ca.text != "" && name != strings.ToLower(ca.text)
-	if isPool && !slices.Contains(expiry.Names, name) {
-		expiry.Names = append(expiry.Names, name)
+	// On all masters but the CA it is the agent that requests the certificate, so these must be in it.
+	requested := altNames(value(agent, "dns_alt_names").text)
+	l.Config.Expiry.Names = slices.Clone(requested)
+
+	// With a ca_server of its own, server is not there to reach the CA: it is the name of the pool.
+	pool, ca := value(agent, "server"), value(agent, "ca_server")
+	name, bothWritten := strings.ToLower(pool.text), pool.line > 0 && ca.line > 0
+	isPool := bothWritten && name != "" && ca.text != "" && name != strings.ToLower(ca.text)
+	if isPool && !slices.Contains(requested, name) {
+		l.Config.Expiry.Names = append(l.Config.Expiry.Names, name)
 	}
 
-	for _, r := range []resolved{revocation, names, pool, ca} {
-		if fault, is := errors.AsType[Fault](r.err); is {
-			faults = append(faults, fault)
+	// Each of these may be what agents verify the master by.
+	l.Config.Probe.Names = requested
+	for _, other := range append(altNames(value(server, "dns_alt_names").text), name) {
+		if other != "" && !slices.Contains(l.Config.Probe.Names, other) {
+			l.Config.Probe.Names = append(l.Config.Probe.Names, other)
 		}
 	}
 	return faults
+}
+
+// altNames returns the names in dns_alt_names, without addresses, which have "IP:" before them.
+func altNames(text string) (names []string) {
+	for name := range strings.SplitSeq(text, ",") {
+		name = strings.TrimPrefix(strings.TrimSpace(name), "DNS:")
+		if name != "" && !strings.Contains(name, ":") {
+			names = append(names, strings.ToLower(name))
+		}
+	}
+	return names
 }
 
 // directories sets those that the checks look at to those of this packaging of Puppet, unless they are

@@ -137,7 +137,8 @@ func TestProbeKnowsTheNamesThatAgentsUse(t *testing.T) {
 		"":                                   {"puppet"},
 		"server = Pool.example.org\n":        {"pool.example.org"},
 		"dns_alt_names = a.example.org, b\n": {"a.example.org", "b", "puppet"},
-		"dns_alt_names = a\nserver = pool\nca_server = ca\n": {"a", "pool"},
+		"dns_alt_names = a\nserver = pool\nca_server = ca\n":                                    {"a", "pool"},
+		"[agent]\ndns_alt_names = a\nserver = pool\n[server]\ndns_alt_names = b\nserver = ca\n": {"a", "b", "pool"},
 	} {
 		conf = "[main]\ncertname = m1\n" + conf
 		c := found(t, map[string]string{oldConf: conf, debian: ""}, "").Config
