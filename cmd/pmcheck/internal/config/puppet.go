@@ -26,14 +26,14 @@ func (l *Loaded) askPuppet() {
 		return
 	}
 	h := puppetHost{l.options, layout, l.Config.Probe}
-	says, doubt := answer(nil), noPuppet()
+	says, doubt := sources(nil), noPuppet()
 	if found {
 		l.directories(layout)
 		says, doubt = l.readPuppetConf(h)
 	}
 
 	certain := h.probe.with(says).identified()
-	instead := "pmcheck goes on with what it does say"
+	instead := "the names and files are known all the same"
 	if !certain {
 		says, instead = h.guess(says)
 		l.Config.Probe.Guessed = true
@@ -59,7 +59,7 @@ func noPuppet() *check.Fault {
 
 // readPuppetConf returns what puppet.conf says of the identity, and takes what can be set nowhere else. The doubt is
 // nil if nothing is wrong with the file.
-func (l *Loaded) readPuppetConf(h puppetHost) (says answer, doubt *check.Fault) {
+func (l *Loaded) readPuppetConf(h puppetHost) (says sources, doubt *check.Fault) {
 	l.Config.Probe.Revocation = h.options.Known.Files.Revocation // until it says another
 	conf, doubt := h.read(l.Config.Puppet.Conf)
 	if doubt != nil {
@@ -94,11 +94,11 @@ func mistakes(faults []Fault) *check.Fault {
 	return &check.Fault{Reason: reason, Err: join(distinct)}
 }
 
-// An answer is what is known of the identity of this host and its master: the master's name, and the files by which the
-// two prove themselves to each other. The keys are those of pmcheck.yaml.
-type answer map[string]said
+// sources are what is known of the identity of this host and its master, and from where: the master's name, and the
+// files by which the two prove themselves to each other. The keys are those of pmcheck.yaml.
+type sources map[string]source
 
-type said struct {
+type source struct {
 	value string
 	at    place
 }
@@ -132,27 +132,27 @@ func (p Probe) unverified() bool {
 	return (p.Certname == "" || p.CA == "") && !strings.HasPrefix(p.Address, "http://")
 }
 
-// fill sets what is empty and in the answer, and returns the keys of that.
-func (p *Probe) fill(a answer) (filled []string) {
+// fill sets what is empty from these sources, and returns the keys of that.
+func (p *Probe) fill(from sources) (filled []string) {
 	for key, value := range p.identity() {
-		if *value == "" && a[key].value != "" {
-			*value = a[key].value
+		if *value == "" && from[key].value != "" {
+			*value = from[key].value
 			filled = append(filled, key)
 		}
 	}
 	return filled
 }
 
-// with returns the probe with what is empty filled from an answer.
-func (p Probe) with(a answer) Probe {
-	p.fill(a)
+// with returns the probe with what is empty set from these sources.
+func (p Probe) with(from sources) Probe {
+	p.fill(from)
 	return p
 }
 
-// use sets what is empty and in the answer, and notes where it is from.
-func (l *Loaded) use(a answer) {
-	for _, key := range l.Config.Probe.fill(a) {
-		l.places[key] = a[key].at
+// use sets what is empty from these sources, and notes where it is from.
+func (l *Loaded) use(from sources) {
+	for _, key := range l.Config.Probe.fill(from) {
+		l.places[key] = from[key].at
 	}
 }
 
@@ -170,16 +170,16 @@ func (l *Loaded) Identity() Identity {
 	return Identity{l.Config.Probe.Certname, l.Config.Probe.Files}
 }
 
-// answer returns nil unless all values can be right: they are from a file.
-func (i Identity) answer() answer {
+// sources returns nil unless all values can be right: they are from a file.
+func (i Identity) sources() sources {
 	at := place{"what Puppet said last", 0}
-	a := answer{
+	list := sources{
 		"probe.certificate": {i.Files.Certificate, at},
 		"probe.key":         {i.Files.Key, at},
 		"probe.ca":          {i.Files.CA, at},
 		"probe.crl":         {i.Files.CRL, at},
 	}
-	for _, path := range a {
+	for _, path := range list {
 		if !filepath.IsAbs(path.value) {
 			return nil
 		}
@@ -187,8 +187,8 @@ func (i Identity) answer() answer {
 	if !isPuppetCertname(i.Certname) {
 		return nil
 	}
-	a[keyCertname] = said{i.Certname, at}
-	return a
+	list[keyCertname] = source{i.Certname, at}
+	return list
 }
 
 // puppetHost is what pmcheck sees of Puppet on this host.
@@ -214,8 +214,8 @@ func (h puppetHost) read(configured string) (puppetConf, *check.Fault) {
 }
 
 // guess returns what to use instead of what puppet.conf says, which is not enough, and describes it.
-func (h puppetHost) guess(says answer) (instead answer, description string) {
-	if known := h.options.Known.answer(); known != nil {
+func (h puppetHost) guess(says sources) (instead sources, description string) {
+	if known := h.options.Known.sources(); known != nil {
 		return known, "pmcheck uses what it said last"
 	}
 	defaults, faults := h.identity(puppetConf{})
@@ -229,15 +229,15 @@ func (h puppetHost) guess(says answer) (instead answer, description string) {
 }
 
 // identity returns what a puppet.conf says of the identity. What pmcheck.yaml has is not asked for.
-func (h puppetHost) identity(conf puppetConf) (says answer, faults []Fault) {
-	says = answer{}
+func (h puppetHost) identity(conf puppetConf) (says sources, faults []Fault) {
+	says = sources{}
 	server := conf.reader(puppetServer, h.layout.puppetDefaults())
 	note := func(key string, value resolved, at place) {
 		fault, isFault := errors.AsType[Fault](value.err)
 		switch {
 		case *h.probe.identity()[key] != "":
 		case !isFault:
-			says[key] = said{value.text, at}
+			says[key] = source{value.text, at}
 		default:
 			faults = append(faults, fault)
 		}
