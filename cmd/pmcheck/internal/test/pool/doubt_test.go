@@ -18,8 +18,54 @@ type doubt struct {
 	status     string // what "pmcheck status" says then
 }
 
+const (
+	puppetConf   = "/etc/puppet/puppet.conf"
+	saveConf     = "cp -a " + puppetConf + " /root/puppet.conf; "
+	restoreConf  = "mv /root/puppet.conf " + puppetConf + "; systemctl restart pmcheck; pmcheck wait --for ready"
+	restartAgain = "; systemctl restart pmcheck"
+	authConf     = "/etc/puppet/puppetserver/conf.d/auth.conf"
+)
+
+// edited returns a doubt that comes with a puppet.conf that a shell changes, and a restart of pmcheck.
+func edited(kind, name, change, says string) doubt {
+	return doubt{
+		kind:   kind,
+		name:   name,
+		apply:  saveConf + change + restartAgain,
+		undo:   restoreConf,
+		status: says,
+	}
+}
+
 func doubts() []doubt {
-	return []doubt{}
+	const own, syntax = "what it cannot find out", "puppet.conf as Puppet reads it"
+	inMain := func(line string) string { return "sed -i '/^certname/a " + line + "' " + puppetConf }
+	list := []doubt{
+		edited(own, "`ssldir = $vardir/ssl-$server`, which Puppet resolves", "ln -sfn /var/lib/puppet/ssl "+
+			"/var/lib/puppet/ssl-puppet; sed -i '/^server = /d' "+puppetConf+"; "+
+			inMain("vardir = /var/lib/puppet\\nssldir = $vardir/ssl-$server"), "identity ok"),
+		edited(own, "mode 0600", "chmod 0600 "+puppetConf, "puppet-conf-unreadable"),
+		edited(own, "a relative path", inMain("hostcert = certs/here.pem"), "puppet-conf-mistake"),
+		edited(own, "a certname that is none", "sed -i 's/^certname.*/certname = not a name/' "+puppetConf,
+			"certname-not-known"),
+		edited(syntax, "text behind a section's head", "sed -i 's/^.main.$/[main] # everywhere/' "+puppetConf,
+			"puppet-conf-mistake"),
+		edited(syntax, "`${confdir}` in a value", inMain("ssldir = ${confdir}/ssl"), "puppet-conf-mistake"),
+		edited(syntax, "a byte order mark", "sed -i '1s/^/\\xef\\xbb\\xbf/' "+puppetConf, "puppet-conf-mistake"),
+		{
+			kind: "what masters share",
+			name: "`auth.conf` without the status rules",
+			apply: "cp -a " + authConf + " /root/auth.conf; sed -i '0,/rules: \\[/s//rules: [ {match-request: {path: " +
+				"\"\\/status\", type: path, method: get}, deny: \"*\", sort-order: 1, name: \"no status\"},/' " + authConf +
+				"; systemctl reload puppetserver; pmcheck wait --for ready",
+			undo:   "mv /root/auth.conf " + authConf + "; systemctl reload puppetserver; pmcheck wait --for ready",
+			status: "auth-denied",
+		},
+	}
+	if !lab.Long() {
+		return []doubt{list[1], list[4], list[7]}
+	}
+	return list
 }
 
 // TestDoubtsTakeNoMasterOut brings each doubt to both masters of a pool under agents: no run fails, and balancers have
