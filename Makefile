@@ -83,7 +83,11 @@ test: lint quick ## lint and the quick tests; three minutes, needs Go alone
 
 .PHONY: quick
 quick: ## the tests that need nothing but Go
-	$(GO) test -race -short ./...
+	$(GO) test -race -short -shuffle=on ./...
+
+.PHONY: unit
+unit: ## the same, without the race detector
+	$(GO) test -short ./...
 
 .PHONY: integration
 integration: deps ## against the real Puppet Server and HAProxy; twelve minutes, needs root
@@ -139,11 +143,15 @@ fuzz: ## run each fuzz target for FUZZTIME
 	done
 
 .PHONY: lint
-lint: vuln ## gofmt, vet, staticcheck, govulncheck, actionlint
+lint: ## gofmt, vet, staticcheck, gocognit, actionlint, tidy go.mod, and shellcheck if it is installed
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'run gofmt -w on these'; exit 1; }
+	$(GO) mod tidy -diff
 	$(GO) vet ./...
 	$(TOOLS) staticcheck ./...
+	$(TOOLS) gocognit -over 15 -ignore '_test\.go|/test/|/checktest/' check cmd drain systemd
 	@! test -e .git || $(TOOLS) actionlint # it looks for workflows in a checkout only
+	@! command -v shellcheck >/dev/null || { \
+	  echo shellcheck; grep -rlE '^#!/(usr/bin/env |bin/)(ba)?sh' .ci packaging examples | xargs shellcheck; }
 
 # Without its database govulncheck cannot check anything; that is reported, but is not a failure.
 .PHONY: vuln

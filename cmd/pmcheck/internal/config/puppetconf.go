@@ -64,28 +64,31 @@ func parsePuppetConf(file string, data []byte, puppet3 bool) (c puppetConf, faul
 		if err == nil && !puppet3 {
 			err = parsed.allowed()
 		}
-		if err != nil {
+		if err != nil && len(faults) < maxPuppetFaults {
 			faults = append(faults, Fault{place{file, i + 1}, show(parsed.setting), err.Error()})
-			if len(faults) == maxPuppetFaults {
-				break
-			}
+		}
+		if err != nil {
 			continue
 		}
 
 		if parsed.section != "" {
 			name = parsed.section
 		}
-		if parsed.setting == "" {
-			continue
-		}
-		if c.sections[name] == nil {
-			c.sections[name] = section{}
-		}
-		if _, again := c.sections[name][parsed.setting]; !again { // of two lines, the first counts
-			c.sections[name][parsed.setting] = written{parsed.value, i + 1}
+		if parsed.setting != "" {
+			c.set(name, parsed.setting, written{parsed.value, i + 1})
 		}
 	}
 	return c, faults
+}
+
+// set sets a setting of a section. Of two lines, the first counts.
+func (c puppetConf) set(name, setting string, value written) {
+	if c.sections[name] == nil {
+		c.sections[name] = section{}
+	}
+	if _, again := c.sections[name][setting]; !again {
+		c.sections[name][setting] = value
+	}
 }
 
 // puppetLine is a line of puppet.conf: the head of a section, a setting, or neither.

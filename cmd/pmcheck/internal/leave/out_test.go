@@ -365,7 +365,7 @@ func TestOut(t *testing.T) {
 				if !strings.HasPrefix(fmt.Sprint(err), cmp.Or(tt.err, "<nil>")) || is && e.Kind != tt.kind {
 					t.Errorf("error %v, want %s", err, tt.err)
 				}
-				if r := tt.request; r.For > 0 && set.Until.Sub(time.Now()).Round(time.Second) != r.For {
+				if r := tt.request; r.For > 0 && time.Until(set.Until).Round(time.Second) != r.For {
 					t.Errorf("it ends at %s, want %s from now", set.Until, r.For)
 				}
 				if got := m.held(); got != tt.holds {

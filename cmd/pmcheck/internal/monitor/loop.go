@@ -155,41 +155,52 @@ func (m *Monitor) loop(ctx context.Context) {
 	m.start(ctx)
 	due := time.NewTimer(0)
 	defer due.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			for _, s := range m.services {
-				s.Close()
-			}
-			return
-		case <-due.C: // the state has the time of the last reading of the holds, too
-			if time.Since(m.began) >= m.pause() {
-				m.probeAll(ctx)
-			}
-		case s := <-m.lost:
-			if m.serves(s) && s.credit {
-				m.probe(ctx, s)
-			}
-			s.credit = false
-		case o := <-m.results:
-			if m.serves(o.subject) {
-				m.observe(ctx, o.subject, o.result)
-			}
-		case f := <-m.found:
-			m.findings.take(f, time.Now())
-		case u := <-m.units:
-			m.findings.unit(u, time.Now())
-			if u.Unit != "" {
-				m.probe(ctx, m.services[0]) // the master may have started or stopped
-			}
-		case <-m.holds.Changes():
-		case c := <-m.reloads:
-			m.configure(c)
-			m.start(ctx)
-		}
+	for m.turn(ctx, due.C) {
 		m.publish()
 		due.Reset(min(time.Until(m.began.Add(m.pause())), turnTime))
 	}
+
+	for _, s := range m.services {
+		s.Close()
+	}
+}
+
+// turn waits for one thing to happen, and takes it into account. It returns false once ctx ends.
+func (m *Monitor) turn(ctx context.Context, due <-chan time.Time) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-due: // the state has the time of the last reading of the holds, too
+		if time.Since(m.began) >= m.pause() {
+			m.probeAll(ctx)
+		}
+	case s := <-m.lost:
+		m.probeLost(ctx, s)
+	case o := <-m.results:
+		if m.serves(o.subject) {
+			m.observe(ctx, o.subject, o.result)
+		}
+	case f := <-m.found:
+		m.findings.take(f, time.Now())
+	case u := <-m.units:
+		m.findings.unit(u, time.Now())
+		if u.Unit != "" {
+			m.probe(ctx, m.services[0]) // the master may have started or stopped
+		}
+	case <-m.holds.Changes():
+	case c := <-m.reloads:
+		m.configure(c)
+		m.start(ctx)
+	}
+	return true
+}
+
+// probeLost probes a service whose kept connection has ended, once between two probes of the schedule.
+func (m *Monitor) probeLost(ctx context.Context, s *subject) {
+	if m.serves(s) && s.credit {
+		m.probe(ctx, s)
+	}
+	s.credit = false
 }
 
 // pause returns the time from the beginning of the last probes to that of the next.
