@@ -148,7 +148,7 @@ func (l puppetLine) allowed() error {
 
 // parsePuppetValue returns what Puppet takes as the value, or an error if Puppet cannot. One quote at each end goes,
 // and so do the owner, the group and the mode of a file in braces, as in "/srv/ssl { owner = service, mode = 0771 }".
-// Puppet takes every first pair of braces for these, so that a reference must not have any.
+// Puppet takes the first pair of braces for these, so a reference must not have any.
 func parsePuppetValue(text string) (string, error) {
 	if word := strings.ToLower(text); word == "true" || word == "false" {
 		return word, nil
