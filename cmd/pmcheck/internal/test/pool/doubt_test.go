@@ -24,6 +24,9 @@ const (
 	restoreConf  = "mv /root/puppet.conf " + puppetConf + "; systemctl restart pmcheck; pmcheck wait --for ready"
 	restartAgain = "; systemctl restart pmcheck"
 	authConf     = "/etc/puppet/puppetserver/conf.d/auth.conf"
+
+	ciphersConf   = "/etc/puppet/puppetserver/conf.d/ciphers.conf"
+	restartPuppet = "; systemctl restart puppetserver; pmcheck wait --for ready"
 )
 
 // edited returns a doubt that comes with a puppet.conf that a shell changes, and a restart of pmcheck.
@@ -60,6 +63,14 @@ func doubts() []doubt {
 				"; systemctl reload puppetserver; pmcheck wait --for ready",
 			undo:   "mv /root/auth.conf " + authConf + "; systemctl reload puppetserver; pmcheck wait --for ready",
 			status: "auth-denied",
+		},
+		{
+			kind: "TLS that agents accept",
+			name: "RSA key exchange alone, as the Foreman's module had it",
+			apply: "echo 'webserver: {cipher-suites: [TLS_RSA_WITH_AES_256_CBC_SHA256, TLS_RSA_WITH_AES_256_CBC_SHA], " +
+				"ssl-protocols: [TLSv1.2]}' >" + ciphersConf + restartPuppet,
+			undo:   "rm " + ciphersConf + restartPuppet,
+			status: "healthy: ok",
 		},
 	}
 	if !lab.Long() {
