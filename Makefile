@@ -103,7 +103,11 @@ test-all: test deps-all ## and packages, module, other balancers, browser, Debia
 proof: export LAB_PROOF = $(CURDIR)/packaging/doc/proof.md
 proof: ## measure everything, and write packaging/doc/proof.md; two hours
 	$(GO) test -count 1 -v -timeout 1h -run '^TestStates$$' ./cmd/pmcheck/internal/test/e2e
-	$(MAKE) bench faults soak e2e
+	$(MAKE) explore bench faults soak e2e
+
+.PHONY: explore
+explore: ## every schedule in which masters may leave, in virtual time; a quarter of an hour
+	PMCHECK_LONG=1 $(GO) test -count 1 -v -timeout 2h -run '^TestEverySchedule$$' ./cmd/pmcheck/internal/balancer
 
 .PHONY: e2e
 e2e: deps-all ## a pool of masters restarted, upgraded and rebooted under load, beside the xinetd check; herds of agents; an hour and a quarter

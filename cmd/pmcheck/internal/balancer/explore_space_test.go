@@ -349,10 +349,10 @@ type region struct {
 // small are the spaces that are tried whole each day.
 func small() []region {
 	return []region{
-		{name: "a pair", space: pair()},
-		{name: "a pair, 503", space: pair(plain)},
-		{name: "a pair, in step, turns", space: pair(locked, turns)},
-		{name: "a pair, turns", space: pair(sparse(4, 4), turns)},
+		{name: "a pair", space: pair(sparse(1, 4))},
+		{name: "a pair, 503", space: pair(plain, sparse(1, 4))},
+		{name: "a pair in step, turns", space: pair(locked, sparse(2, 4), turns)},
+		{name: "a pair, turns", space: pair(sparse(4, 12), turns)},
 	}
 }
 
@@ -372,8 +372,8 @@ func whole() []region {
 func sampled() (list []region) {
 	add := func(name string, change ...func(*space)) {
 		list = append(list,
-			region{name: name, space: pair(append(change, drawn(5_000))...)},
-			region{name: name + ", turns", space: pair(append(change, drawn(5_000), turns)...)},
+			region{name: name, space: pair(append(change, drawn(3_000))...)},
+			region{name: name + ", turns", space: pair(append(change, drawn(3_000), turns)...)},
 		)
 	}
 	add("a pair, 2 s, RT 10 ms", every(2*time.Second, 10*ms))
@@ -413,10 +413,10 @@ func thirds() (list []region) {
 			third = light
 		}
 		list = append(list,
-			region{name: name, space: pair(drawn(5_000), turns, third)},
-			region{name: name + ", HAProxy reloads", space: pair(reloads, drawn(5_000), turns, third)},
-			region{name: name + ", one of three dies", space: pair(three, dies, drawn(5_000), turns, third)},
-			region{name: name + ", a hold is lifted", space: pair(lifts, drawn(5_000), turns, third)},
+			region{name: name, space: pair(drawn(3_000), turns, third)},
+			region{name: name + ", HAProxy reloads", space: pair(reloads, drawn(3_000), turns, third)},
+			region{name: name + ", one of three dies", space: pair(three, dies, drawn(3_000), turns, third)},
+			region{name: name + ", a hold is lifted", space: pair(lifts, drawn(3_000), turns, third)},
 			region{name: name + ", works of half an hour", space: pair(halfHours, drawn(100), turns, third)},
 		)
 	}
