@@ -109,8 +109,16 @@ func (r Rule) waits(b *Balancer, all List) (why Obstacle, waits bool) {
 	return why, false
 }
 
-// takesBack reports whether balancer b, which has the master out, takes it back because it misses too many servers.
+// takesBack reports whether balancer b, which has the master out, takes it back: out of order, or because it misses
+// too many servers.
 func (r Rule) takesBack(b *Balancer, all List) (why Obstacle, takesBack bool) {
+	// A balancer before this one has taken the master back, or has not let it go since the hold was set again. Another
+	// master may leave that one meanwhile, and then wait for this one, for ever.
+	for _, o := range r.others(b, all) {
+		if o.View.Sends() && o.before(b) {
+			return NewObstacle(ObstacleOrder, "balancer %s comes first", o.Label()), true
+		}
+	}
 	if b.fits(r.maxOut, r.now) {
 		return why, false
 	}

@@ -132,6 +132,9 @@ func TestWhoMayLoseAMaster(t *testing.T) {
 			"lb2 UP 100/200", "200 200 200", turn, ""},
 		{"a later balancer misses a server", "lb1 UP 100/200; lb2 UP 100/200; hold; lb2 UP 100/100; lb1 UP 100/200;" +
 			"lb1 UP 100/200", "200 200 200", turn, ""},
+		{"the first balancer has taken it back", "lb1 UP 100/200; lb2 UP 100/200; hold; lb1 UP 100/200; lb1 UP 100/200;" +
+			"lb1 NOLB 100/100; lb2 UP 100/200; lb2 UP 100/200; lb1 UP 100/100; lb2 NOLB 100/100",
+			"200 404 404 200 404 200 200", turn, ""},
 		{"half of the balancers each", "lb1 UP 100/300; lb2 UP 100/300; hold; lb1 UP 100/300; lb1 UP 100/300;" +
 			"lb1 NOLB 100/100; lb2 UP 100/200", "200 404 200 200", turn, ""},
 		{"two checks crossed: back at the first check with the master out", "lb1 UP 100/300; hold; lb1 UP 100/300;" +
