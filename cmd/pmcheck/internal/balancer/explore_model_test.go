@@ -42,7 +42,14 @@ type schedule struct {
 
 	balancers []*process
 	masters   []*master
-	story     *strings.Builder // the time line; nil: it is not written
+
+	hold      time.Duration // when the first hold is set
+	checks    int           // since then
+	slowCheck int           // which of them is late; 0: none
+	slowBy    time.Duration
+	slowBack  bool // the answer is late, rather than the request
+
+	story *strings.Builder // the time line; nil: it is not written
 }
 
 // An event happens in one place: a process or a master. Events at the same moment in different places share nothing,

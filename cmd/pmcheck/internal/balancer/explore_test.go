@@ -24,12 +24,6 @@ const (
 
 // A watch sees what happens in a schedule.
 type watch struct {
-	hold      time.Duration // when the first hold is set
-	checks    int           // since then
-	slowCheck int           // which of them is slow; 0: none
-	slowBy    time.Duration
-	slowBack  bool
-
 	crossings int                        // pairs of checks under way together that took out two masters
 	empty     map[*backend]time.Duration // pools without a server, since when
 	outages   int
