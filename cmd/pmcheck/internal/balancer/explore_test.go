@@ -62,7 +62,7 @@ func (w *watch) changed(s *schedule, p *process, b *backend, n int, before hapro
 func (w *watch) cross(s *schedule, b *backend, n int) {
 	x := b.exits[n]
 	for i, o := range b.exits {
-		if i != n && o.got > x.sent && o.code != 0 && x.code != 0 {
+		if i != n && o.got > x.sent {
 			w.crossings++
 			b.crossed = true
 			s.tell("         these checks of %s and %s crossed", s.masters[i].name, s.masters[n].name)
