@@ -145,6 +145,9 @@ func (r Rule) others(b *Balancer, all List) List {
 // hold is firm, so nothing waits for it.
 func (r Rule) matters(o *Balancer) bool {
 	concerned := o.View != nil && !o.Hides(r.mode) && r.leaves(o.Service)
+	if o.Turns() && o.Pooled() { // a master that is back in the pool before it is back there could cross another one
+		return concerned
+	}
 	return concerned && !o.Lone(r.now)
 }
 
