@@ -2,9 +2,8 @@ package e2e_test
 
 import (
 	"fmt"
-	"os"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -13,166 +12,309 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// A moment is several backends of which every master is drained in the same moment.
-type moment struct {
-	name, global, check string
-	most                time.Duration // without a server
-	masters, balancers  int           // of each backend
+const (
+	// far and near are round trips of a health check.
+	far, near = 50 * time.Millisecond, time.Millisecond
+	// apart is how long after one pool the next is drained, so that holds come at different times of an interval.
+	apart = 60 * time.Millisecond
+	// inter is that of the pool's backend in README.md.
+	inter = 2 * time.Second
+)
+
+// A trial drains all masters of a pool in the same moment, for several pools. Each pool has HAProxies of its own with
+// the backends of README.md, which have just started: all their checks are in phase.
+type trial struct {
+	name      string
+	drain     string // the code by which the backend of the pool learns of a drain, 404 or 503
+	roundTrip time.Duration
+	turns     bool   // with the backend 0-turn
+	options   string // further lines of each backend
+	balancers int    // of each pool
+	pools     []*pool
 }
 
-// TestPairsDrainedInTheSameMoment drains both masters of several pairs in the same moment, again and
-// again, behind a real HAProxy: each pair leaves one after the other, and a backend is without a server
-// hardly ever, and then for two check intervals at most, or as long as rise takes, and one more on a busy
-// machine. How often depends on the round trip, so the short form, one round of four pairs beside other
-// suites, only asserts for how long. PMCHECK_TRIALS=104 drains as many backends of each kind, also behind
-// two HAProxies, and of six masters.
-func TestPairsDrainedInTheSameMoment(t *testing.T) {
+// A pool is simulated masters with a real pmcheck, each at the end of a network of its own.
+type pool struct {
+	sites    []*lab.Site
+	networks []*lab.Delay
+}
+
+// TestLeavingInTheSameMoment drains pairs and triples of masters in the same moment, behind a real HAProxy whose checks
+// are in phase, at a round trip of 50 ms. With the configuration of README.md no pool is without a server, and none
+// has more than one master out. Without its backend 0-turn checks can cross; such a moment lasts an interval.
+//
+// PMCHECK_LONG=1 does it with 24 pairs and 8 triples for each row of a table, behind three releases of HAProxy.
+func TestLeavingInTheSameMoment(t *testing.T) {
 	lab.Real(t)
-	backends, inter := 4, time.Second
-	trials, err := strconv.Atoi(os.Getenv("PMCHECK_TRIALS"))
-	if err == nil {
-		backends, inter = 8, 500*time.Millisecond
+	if !lab.Long() {
+		here := func(config string) *lab.HAProxy { return lab.StartHAProxy(t, config) }
+		list := []*trial{
+			{name: "404", drain: "404", roundTrip: far, turns: true, balancers: 1, pools: startPools(t, 3, 1)},
+			{name: "503", drain: "503", roundTrip: far, turns: true, balancers: 1, pools: startPools(t, 2, 1)},
+			{name: "404", drain: "404", roundTrip: far, balancers: 1, pools: startPools(t, 3, 0)},
+		}
+		t.Logf("measured:\n%s%s", trialHead, try(t, here, list))
+		return
 	}
-	graceful := " option httpchk GET /?drain=404\n http-check disable-on-404\n http-check send-state\n"
-	plain := " option httpchk GET /\n http-check send-state\n"
-	kinds := []moment{
-		{"404", "", graceful, 3 * inter, 2, 1},
-		{"404 in locked phases", " max-spread-checks 1\n", graceful, 3 * inter, 2, 1},
-		{"503 after fall 3", "", plain, 4 * inter, 2, 1},
-		{"503 with downinter 5s", "", plain + " default-server downinter 5s\n", 5*time.Second + 4*inter, 2, 1},
+
+	quick, slow := startPools(t, 24, 8), startPools(t, 24, 8)
+	table := trialHead
+	for _, release := range lab.HAProxyReleases() {
+		if release.Suite != "bookworm" && release.Suite != "trixie" && release.Suite != "forky" {
+			continue
+		}
+		root := release.StartChroot(t)
+		version := regexp.MustCompile(`\d+\.\d+`).FindString(lab.Output(t, root.Command("haproxy", "-v")))
+		for _, kind := range []trial{
+			{name: "without 0-turn", roundTrip: far, balancers: 1},
+			{name: "50 ms", roundTrip: far, turns: true, balancers: 1},
+			{name: "1 ms", roundTrip: near, turns: true, balancers: 1},
+			{name: "timeout check 10s", roundTrip: far, turns: true, balancers: 1, options: "    timeout check 10s\n"},
+			{name: "two HAProxies", roundTrip: far, turns: true, balancers: 2},
+		} {
+			t.Run(version+"/"+kind.name, func(t *testing.T) {
+				by404, by503 := kind, kind
+				by404.drain, by404.pools = "404", quick
+				by503.drain, by503.pools = "503", slow
+				by404.name = fmt.Sprintf("%s, 404, %s", version, kind.name)
+				by503.name = fmt.Sprintf("%s, 503, %s", version, kind.name)
+				table += try(t, root.StartHAProxy, []*trial{&by404, &by503})
+			})
+		}
 	}
-	if trials > 0 {
-		kinds = append(kinds, moment{"404 by two HAProxies", "", graceful, 3 * inter, 2, 2},
-			moment{"503 after fall 3 by two HAProxies", "", plain, 4 * inter, 2, 2},
-			moment{"404 of six masters", "", graceful, 3 * inter, 6, 1})
-	}
-	table := "| Backends | Trials | Without a server | longest | A backend took |\n| --- | ---: | ---: | ---: | ---: |\n"
-	for _, kind := range kinds {
-		t.Run(kind.name, func(t *testing.T) {
-			var empty, took []time.Duration
-			pools, balancers := kind.start(t, backends, inter)
-			for len(empty) < max(trials, backends) {
-				e, d := drainAll(t, balancers, pools)
-				empty, took = append(empty, e...), append(took, d)
-			}
-			without := 0
-			for _, e := range empty {
-				if e > 0 {
-					without++
-				}
-				if e > kind.most {
-					t.Errorf("a backend had no server for %v", e)
-				}
-			}
-			slices.Sort(took)
-			table += fmt.Sprintf("| %s | %d | %d | %.1f s | %.0f s |\n", kind.name, len(empty), without,
-				slices.Max(empty).Seconds(), took[len(took)/2].Seconds())
-			if trials > 0 && 20*without > len(empty)*kind.balancers {
-				t.Errorf("%d of %d backends had no server for a moment", without, len(empty))
-			}
-		})
-	}
+	lab.Publish(t, "turns", table)
 	t.Logf("measured:\n%s", table)
 }
 
-func (m moment) start(t *testing.T, backends int, inter time.Duration) (pools [][]*lab.Site, balancers []*lab.HAProxy) {
+func startPools(t *testing.T, pairs, triples int) (list []*pool) {
 	t.Helper()
-	config := ""
-	for i := range backends {
-		config += fmt.Sprintf("backend pool%d\n%s timeout check 2s\n", i, m.check)
-		config += fmt.Sprintf(" default-server check inter %dms fall 3 rise 2 weight 100\n", inter.Milliseconds())
-		var pool []*lab.Site
-		for j := range m.masters {
-			s := lab.StartSite(t, lab.SiteOptions{Name: fmt.Sprintf("p%dm%d", i, j)})
-			config += fmt.Sprintf(" server m%d %s\n", j, s.Listen)
-			pool = append(pool, s)
+	for i := range pairs + triples {
+		p := &pool{}
+		masters := 2
+		if i >= pairs {
+			masters = 3
 		}
-		pools = append(pools, pool)
+		for range masters {
+			// With this setting a daemon need not run for 15 s before it may leave.
+			s := lab.StartSite(t, lab.SiteOptions{YAML: "balancers: [127.0.0.1]\n"})
+			p.sites = append(p.sites, s)
+			p.networks = append(p.networks, lab.StartDelay(t, s.Listen))
+		}
+		list = append(list, p)
 	}
-	for i := range m.balancers {
-		node := fmt.Sprintf("global\n node lb%d\n%s", i, m.global)
-		balancers = append(balancers, pools[0][0].Balance(node+config))
-	}
-	return pools, balancers
+	return list
 }
 
-// drainAll drains every master of each pool at once, and makes each ready when it is out. It returns for how
-// long each backend of any HAProxy was without a server, by pool the longest, and how long all of it took.
-func drainAll(t *testing.T, balancers []*lab.HAProxy, pools [][]*lab.Site) (empty []time.Duration, took time.Duration) {
+// A course is what came of draining one pool.
+type course struct {
+	masters  int
+	empty    int           // how often a HAProxy had no server for agents
+	longest  time.Duration // of these times
+	out      int           // masters that were out at once
+	crossed  int           // how often all were out of 0-turn
+	took     time.Duration
+	haproxys []*lab.HAProxy
+	records  []*lab.Record
+}
+
+const trialHead = "| HAProxy, a drain is answered | Pools | Round trip | Without a server | longest | Most out | " +
+	"Met in `0-turn` | A round took |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+
+// try does all trials at once, and returns the rows of the table.
+func try(t *testing.T, start func(config string) *lab.HAProxy, trials []*trial) (rows string) {
 	t.Helper()
-	for _, pool := range pools {
-		for _, s := range pool {
-			for i := range balancers {
-				waitForView(s, fmt.Sprintf("lb%d", i), 100*len(pool))
-			}
+	courses := make([][]*course, len(trials))
+	for i, k := range trials {
+		for _, p := range k.pools {
+			courses[i] = append(courses[i], k.balance(t, p, start))
 		}
 	}
-	var records []*lab.Record
-	for _, h := range balancers {
-		records = append(records, lab.StartRecord(t, 5*time.Millisecond, func() string { return upByBackend(h, len(pools)) }))
+	for i, k := range trials {
+		for j, p := range k.pools {
+			k.waitForViews(t, p)
+			courses[i][j].record(t)
+		}
 	}
-	began := time.Now()
+
 	var work sync.WaitGroup
-	for _, pool := range pools {
-		for _, s := range pool {
+	n := 0
+	for i, k := range trials {
+		for j, p := range k.pools {
+			n++
+			delay := time.Duration(n) * apart
 			work.Go(func() {
-				if out, status := s.Run("drain", "--wait", "--timeout=4m"); status != 0 {
-					t.Errorf("drain ends with %d:\n%s", status, out)
-				}
-				if out, status := s.Run("ready", "--wait", "--timeout=1m"); status != 0 {
-					t.Errorf("ready ends with %d:\n%s", status, out)
-				}
+				time.Sleep(delay)
+				courses[i][j].took = p.drain(t)
 			})
 		}
 	}
 	work.Wait()
-	took = time.Since(began)
-	empty = make([]time.Duration, len(pools))
-	for _, record := range records {
-		since := make([]time.Time, len(pools))
-		for _, c := range record.Stop().Changes() {
-			for i, up := range strings.Split(c.Answer, " ") {
-				switch {
-				case i >= len(pools) || up != "0" && since[i].IsZero():
-				case up == "0" && since[i].IsZero():
-					since[i] = c.At
-				case up != "0":
-					empty[i], since[i] = max(empty[i], c.At.Sub(since[i])), time.Time{}
+
+	for i, k := range trials {
+		for _, c := range courses[i] {
+			c.end()
+		}
+		rows += k.assess(t, courses[i])
+	}
+	return rows
+}
+
+var serverLines = regexp.MustCompile(`(?m)(^    server .*\n)+`)
+
+// balance starts the HAProxies of a pool.
+func (k *trial) balance(t *testing.T, p *pool, start func(config string) *lab.HAProxy) *course {
+	t.Helper()
+	servers := ""
+	for i, network := range p.networks {
+		network.Set(k.roundTrip)
+		servers += fmt.Sprintf("    server m%d %s\n", i, network.Address)
+	}
+	_, readme, _ := strings.Cut(lab.ReadFile(t, "README.md"), "```haproxy\n")
+	readme, _, _ = strings.Cut(readme, "\nfrontend ")
+	turn, backend, found := strings.Cut(readme, "backend puppet\n")
+	if !found || !strings.HasPrefix(turn, "backend 0-turn\n") {
+		t.Fatalf("the backends of README.md are not as expected:\n%s", readme)
+	}
+	if k.drain == "503" {
+		backend = strings.NewReplacer("/?drain=404", "/", "    http-check disable-on-404\n", "").Replace(backend)
+	}
+	if backend = "backend puppet\n" + k.options + backend; k.turns {
+		backend = strings.Replace(turn, "0-turn\n", "0-turn\n"+k.options, 1) + backend
+	}
+	backend = strings.NewReplacer("slowstart 60s", "", "check port 9200", "check").Replace(backend)
+	backend = serverLines.ReplaceAllLiteralString(backend, servers)
+
+	c := &course{masters: len(p.sites)}
+	for i := range k.balancers {
+		// By default, HAProxy spreads the first checks of all servers over their interval.
+		config := fmt.Sprintf("global\n    node lb%d\n    max-spread-checks 1\n%s\n", i, backend)
+		c.haproxys = append(c.haproxys, start(config))
+	}
+	return c
+}
+
+// waitForViews waits until each balancer of the pool, and no other, shows each master and all others.
+func (k *trial) waitForViews(t *testing.T, p *pool) {
+	t.Helper()
+	began := time.Now()
+	backends := k.balancers
+	if k.turns {
+		backends *= 2
+	}
+	for _, s := range p.sites {
+		s.With(t).WaitStatus(time.Minute, func(status lab.Status) error {
+			settled := 0
+			for _, b := range status.Balancers {
+				v := b.View
+				if v != nil && b.Seen.After(began) && v.State == "UP" && v.Steps == 0 && v.WeightTotal == 100*len(p.sites) {
+					settled++
 				}
 			}
-		}
-	}
-	return empty, took
-}
-
-// waitForView waits until the balancer with this node name reports the master as UP with its weight of 100 in this
-// total, and has asked long enough after the call for the weights to be current.
-func waitForView(s *lab.Site, node string, total int) {
-	s.TB.Helper()
-	began := time.Now()
-	s.WaitStatus(10*time.Second, func(status lab.Status) error {
-		for _, b := range status.Balancers {
-			v := b.View
-			if v != nil && b.Node == node && b.Seen.After(began.Add(300*time.Millisecond)) &&
-				v.State == "UP" && v.Steps == 0 && v.Weight == 100 && v.WeightTotal == total {
-				return nil
+			if settled != backends || len(status.Balancers) != backends {
+				return fmt.Errorf("pmcheck knows of these balancers: %+v", status.Balancers)
 			}
-		}
-		return fmt.Errorf("pmcheck knows of these balancers: %+v", status.Balancers)
-	})
+			return nil
+		})
+	}
 }
 
-func upByBackend(h *lab.HAProxy, backends int) string {
+// drain drains every master of the pool, and makes each ready when it is out. It returns how long all of that took.
+func (p *pool) drain(t *testing.T) time.Duration {
+	began := time.Now()
+	var work sync.WaitGroup
+	for _, s := range p.sites {
+		work.Go(func() {
+			if out, status := s.With(t).Run("drain", "--wait", "--timeout=5m"); status != 0 {
+				t.Errorf("drain ends with %d:\n%s", status, out)
+			}
+			if out, status := s.With(t).Run("ready", "--wait", "--timeout=1m"); status != 0 {
+				t.Errorf("ready ends with %d:\n%s", status, out)
+			}
+		})
+	}
+	work.Wait()
+	return time.Since(began)
+}
+
+// record looks which servers each HAProxy of the pool uses for agents.
+func (c *course) record(t *testing.T) {
+	for _, h := range c.haproxys {
+		c.records = append(c.records, lab.StartRecord(t, 100*time.Millisecond, func() string { return used(h) }))
+	}
+}
+
+// used returns an x for each server that the HAProxy uses for agents.
+func used(h *lab.HAProxy) (list string) {
 	stats, err := h.Stats()
 	if err != nil {
 		return lab.NoAnswer
 	}
-	up := make([]int, backends)
 	for _, s := range stats {
-		n, err := strconv.Atoi(strings.TrimPrefix(s.Backend, "pool"))
-		if err == nil && n < backends && strings.HasPrefix(s.Status, "UP") {
-			up[n]++
+		if s.Backend == "puppet" && strings.HasPrefix(s.Status, "UP") {
+			list += "x"
 		}
 	}
-	return strings.Trim(fmt.Sprint(up), "[]")
+	return list
+}
+
+// end ends the HAProxies. How often one had no server is what it has counted itself.
+func (c *course) end() {
+	for i, h := range c.haproxys {
+		c.empty += h.Outages("puppet")
+		c.crossed += h.Outages("0-turn")
+		changes := c.records[i].Stop().Changes()
+		for j, change := range changes {
+			if change.Answer == lab.NoAnswer {
+				continue
+			}
+			c.out = max(c.out, c.masters-len(change.Answer))
+			if change.Answer == "" && j+1 < len(changes) {
+				c.longest = max(c.longest, changes[j+1].At.Sub(change.At))
+			}
+		}
+		h.Stop()
+	}
+}
+
+// assess asserts what is promised, and returns the rows of the table, one for pairs and one for triples.
+func (k *trial) assess(t *testing.T, courses []*course) (rows string) {
+	t.Helper()
+	for _, masters := range []int{2, 3} {
+		pools, empty, out, crossed := 0, 0, 0, 0
+		var longest time.Duration
+		var took []time.Duration
+		for _, c := range courses {
+			if c.masters != masters {
+				continue
+			}
+			pools++
+			if c.empty > 0 {
+				empty++
+			}
+			if c.crossed > 0 {
+				crossed++
+			}
+			longest, out = max(longest, c.longest), max(out, c.out)
+			took = append(took, c.took)
+		}
+		if pools == 0 {
+			continue
+		}
+
+		if k.turns && (empty > 0 || out > 1) {
+			t.Errorf("%s: %d of %d pools of %d had no server, most had %d out", k.name, empty, pools, masters, out)
+		}
+		// Until a check, and as long as rise takes after 503, and one more on a busy machine.
+		if longest > 4*inter {
+			t.Errorf("%s: a pool of %d had no server for %v", k.name, masters, longest)
+		}
+		slices.Sort(took)
+		met := "-"
+		if k.turns {
+			met = fmt.Sprint(crossed)
+		}
+		rows += fmt.Sprintf("| %s | %d of %d | %v | %d | %.1f s | %d | %s | %.0f s |\n", k.name, pools, masters, k.roundTrip,
+			empty, longest.Seconds(), out, met, took[len(took)/2].Seconds())
+	}
+	return rows
 }

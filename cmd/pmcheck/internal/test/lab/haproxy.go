@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -95,6 +96,18 @@ func (h *HAProxy) Stop() {
 	h.tb.Helper()
 	h.proc.signal(syscall.SIGTERM)
 	h.proc.waitExit(10 * time.Second)
+}
+
+// Outages returns how often a backend has had no server, by HAProxy's own count.
+func (h *HAProxy) Outages(backend string) int {
+	h.tb.Helper()
+	n := 0
+	for line := range strings.Lines(h.Log()) {
+		if strings.Contains(line, "backend '"+backend+"' has no server available!") { // on stderr, whatever is logged
+			n++
+		}
+	}
+	return n
 }
 
 // Log returns what HAProxy has logged so far, by itself and by "log global".
