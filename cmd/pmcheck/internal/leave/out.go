@@ -278,6 +278,9 @@ func (d *departure) look(ctx context.Context) (list []status.Obstacle, err error
 		}
 	}
 	if unanswered != nil {
+		if d.seen.silent() { // its own connection would look like that of an agent until the wait is over
+			connections = slices.DeleteFunc(connections, fromThisHost)
+		}
 		return Unattended(d.seen.status, connections, time.Since(d.unattended())), nil
 	}
 	return d.left(connections), nil
@@ -305,6 +308,9 @@ func (d *departure) left(connections []tcp.Connection) (list []status.Obstacle) 
 	}
 	return list
 }
+
+// fromThisHost reports whether a connection comes from the master's own host, as that of the daemon does.
+func fromThisHost(c tcp.Connection) bool { return c.Peer.Addr() == c.Local }
 
 // unattended returns since when balancers find no daemon, or one that answers them by the hold, as a silent one may.
 func (d *departure) unattended() time.Time {

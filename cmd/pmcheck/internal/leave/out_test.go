@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
+	"github.com/pmcheck/pmcheck/drain/tcp"
 )
 
 // held returns the holds of a master, each as holder, mode and what it waits for.
@@ -106,6 +108,23 @@ func TestOut(t *testing.T) {
 	silent := func(w *leave.World) {
 		noDaemon(w)
 		w.Runs = func(context.Context) bool { return true }
+	}
+	// connected has a connection to the master for two minutes, over which a request comes each second.
+	connected := func(from string) func(*leave.World) {
+		return func(w *leave.World) {
+			silent(w)
+			end := time.Now().Add(2 * time.Minute)
+			w.Connections = func() (list []tcp.Connection, err error) {
+				if time.Now().Before(end) {
+					list = append(list, tcp.Connection{
+						Local: netip.MustParseAddr("192.0.2.11"),
+						Peer:  netip.AddrPortFrom(netip.MustParseAddr(from), 40000),
+						Idle:  time.Second,
+					})
+				}
+				return list, nil
+			}
+		}
 	}
 	freeLater := func(change func(*leave.World)) func(*leave.World) {
 		return func(w *leave.World) {
@@ -274,6 +293,10 @@ func TestOut(t *testing.T) {
 			least: 30 * time.Second, within: 40 * time.Second},
 		{name: "a stop, and a silent daemon", world: silent, request: command(stop), holds: guard,
 			least: 30 * time.Second, within: 40 * time.Second},
+		{name: "a stop, a silent daemon, and its own connection", world: connected("192.0.2.11"), request: command(stop),
+			holds: guard, least: 30 * time.Second, within: 40 * time.Second},
+		{name: "a stop, a silent daemon, and an agent", world: connected("192.0.2.53"), request: command(stop),
+			holds: guard, least: 2 * time.Minute, within: 150 * time.Second},
 		{name: "a stop, a silent daemon, and the budget is used up for a while", world: freeLater(silent),
 			request: command(stop), holds: guard, least: 90 * time.Second, within: 110 * time.Second},
 		{name: "a stop, a silent daemon, and the fleet misses another master", shape: ordinary(3, withFleet), world: silent,
