@@ -177,9 +177,11 @@ func (b *Balancer) observe(before, v *View, now time.Time) {
 func (b *Balancer) meet(others int, v *View, now time.Time) {
 	if !b.Pooled() {
 		// While this master is out, it may be the weight of backups: whether there are
-		// others shows beside it.
+		// others shows beside it. A total below its own weight is that of a main server
+		// which comes back slowly, and this master is the backup.
 		b.OthersWeight = max(b.OthersWeight, others)
-		if v.Sends() {
+		beside := v.Sends() && v.WeightTotal >= v.Weight
+		if beside {
 			b.OthersSeen = now
 		}
 		return

@@ -212,6 +212,7 @@ func TestServerThatLeftRecentlyIsMissing(t *testing.T) {
 		{"the only other, of a tenth of the weight", "UP 100/110, UP 100/100", 1},
 		{"one of two others, of a tenth of the weight", "UP 100/120, UP 100/110", 0},
 		{"a backup, while this one was out", "UP 100/100, NOLB 100/100, UP 100/100", 0},
+		{"none: this one is a backup, and the main server comes back slowly", "UP 100/100, UP 100/7, UP 100/100", 0},
 		{"the only other, since this one was out", "UP 100/200, NOLB 100/100, UP 100/100", 1},
 		{"the other one, while this one was out for long",
 			"UP 100/300, DOWN 100/200, DOWN 100/100, +14m, UP 100/200", 0},
