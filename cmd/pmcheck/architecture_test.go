@@ -26,7 +26,7 @@ func layers() [][]string {
 		{"monitor"},
 		{"config", "check/checktest"},
 		{"check", "drain", "systemd"},
-		{"check/puppetclient", "drain/tcp"},
+		{"check/puppetclient", "sockets"},
 		{"check/text", "check/bounded"},
 	}
 }
@@ -44,9 +44,8 @@ func sideways() map[string][]string {
 // a lower layer, or in the standard library.
 func independent() map[string][]string {
 	return map[string][]string{
-		"drain":     {"check", "net/http"},
-		"drain/tcp": {"check", "net/http"},
-		"systemd":   {"check", "drain"},
+		"drain":   {"check", "net/http"},
+		"systemd": {"check", "drain"},
 	}
 }
 
@@ -66,7 +65,7 @@ func owners() map[string]string {
 		"github.com/prometheus/common/model":   "config",
 		"github.com/google/renameio/v2":        "drain",
 		"github.com/fsnotify/fsnotify":         "drain",
-		"github.com/mdlayher/netlink":          "drain/tcp",
+		"github.com/mdlayher/netlink":          "sockets",
 		"github.com/jackc/pgx/v5":              "budget",
 		"github.com/google/nftables":           "gate",
 	}

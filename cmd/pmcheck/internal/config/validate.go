@@ -14,8 +14,8 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/drain"
-	"github.com/pmcheck/pmcheck/drain/tcp"
 )
 
 // validate checks the rules for single settings, which are in their tags, and those that involve several settings.
@@ -94,9 +94,9 @@ func (l *Loaded) services(names []string) {
 func (l *Loaded) probe(p Probe) {
 	target, plain := strings.CutPrefix(p.Address, "http://")
 	l.rule("probe.address", isTarget(target), show(p.Address)+" is not a host and port", "such as localhost:8140")
-	l.rule("probe.address", !plain || !isTarget(target) || tcp.IsLocal(target), show(p.Address)+" is on another host",
+	l.rule("probe.address", !plain || !isTarget(target) || sockets.IsLocal(target), show(p.Address)+" is on another host",
 		"plain HTTP is for a master on this host, whose TLS ends at the balancer")
-	l.rule("probe.address", !tcp.SameListener(target, l.Config.Listen), show(p.Address)+" is where pmcheck itself listens",
+	l.rule("probe.address", !sockets.SameListener(target, l.Config.Listen), show(p.Address)+" is where pmcheck itself listens",
 		"the address of Puppet Server, such as localhost:8140")
 	l.rule("probe.certname", isCertname(p.Certname), show(p.Certname)+" is not a certname",
 		"lower case, no spaces, no slash")

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pmcheck/pmcheck/drain/tcp"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 )
 
 // namesThisHost reports whether a request is for an address or a name of this host. A browser on this host, or at the
@@ -26,7 +26,7 @@ func (d *Daemon) namesThisHost(r *http.Request) bool {
 	}
 	if addr, err := netip.ParseAddr(host); err == nil {
 		addr = addr.Unmap().WithZone("")
-		return addr.IsLoopback() || slices.Contains(tcp.OwnAddresses(), addr)
+		return addr.IsLoopback() || slices.Contains(sockets.OwnAddresses(), addr)
 	}
 
 	own, _ := os.Hostname()

@@ -10,8 +10,8 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
-	"github.com/pmcheck/pmcheck/drain/tcp"
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
@@ -20,7 +20,7 @@ import (
 func (d *Daemon) Status(now time.Time) status.Status {
 	state := d.monitor.State()
 	s := d.statusOf(state, now)
-	connections := func() ([]tcp.Connection, error) { return tcp.Connections(s.Probe.Address) }
+	connections := func() ([]sockets.Connection, error) { return sockets.Connections(s.Probe.Address) }
 	leave.Explain(&s, state, d.settings.Load().MaxOut, connections)
 	return s
 }

@@ -20,9 +20,9 @@ import (
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
-	"github.com/pmcheck/pmcheck/drain/tcp"
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
@@ -55,7 +55,7 @@ func Open() error {
 
 // Run closes and opens the gate as the holds ask until ctx ends, and leaves it open.
 func (g *Gate) Run(ctx context.Context) (err error) {
-	_, port, err := tcp.Split(g.Settings.Probe.Address)
+	_, port, err := sockets.Split(g.Settings.Probe.Address)
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (g *Gate) set(closed bool) error {
 
 // passes returns the networks that are never refused: connections from this host use the loopback interface.
 func (g *Gate) passes() (list []netip.Prefix) {
-	for _, own := range tcp.OwnAddresses() {
+	for _, own := range sockets.OwnAddresses() {
 		list = append(list, netip.PrefixFrom(own, own.BitLen()))
 	}
 	return append(list, g.Settings.Gate.Except...)

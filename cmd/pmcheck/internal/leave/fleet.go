@@ -17,9 +17,9 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
-	"github.com/pmcheck/pmcheck/drain/tcp"
 )
 
 const (
@@ -80,7 +80,7 @@ func ask(ctx context.Context, member string) (w Witness, own bool) {
 	}
 	asks := &http.Request{URL: u.JoinPath("/"), Header: http.Header{"User-Agent": {status.FleetAgent}}}
 	dialer := net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
-		if tcp.IsLocal(address) {
+		if sockets.IsLocal(address) {
 			itself.Store(true)
 		}
 		return nil

@@ -10,9 +10,9 @@ import (
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
-	"github.com/pmcheck/pmcheck/drain/tcp"
 )
 
 // Request is the wish of a party that wants a master, or one service of it, out of its pool.
@@ -271,7 +271,7 @@ func (d *departure) look(ctx context.Context) (list []status.Obstacle, err error
 		return unanswered, nil
 	}
 
-	var connections []tcp.Connection
+	var connections []sockets.Connection
 	if d.told {
 		if connections, err = d.world.Connections(); err != nil {
 			return unknown(err), nil
@@ -287,7 +287,7 @@ func (d *departure) look(ctx context.Context) (list []status.Obstacle, err error
 }
 
 // left returns what is left by the last status: balancers and, once they have let go, agents.
-func (d *departure) left(connections []tcp.Connection) (list []status.Obstacle) {
+func (d *departure) left(connections []sockets.Connection) (list []status.Obstacle) {
 	if d.told && !d.party.expectsAgents() {
 		return nil
 	}
@@ -310,7 +310,7 @@ func (d *departure) left(connections []tcp.Connection) (list []status.Obstacle) 
 }
 
 // fromThisHost reports whether a connection comes from the master's own host, as that of the daemon does.
-func fromThisHost(c tcp.Connection) bool { return c.Peer.Addr() == c.Local }
+func fromThisHost(c sockets.Connection) bool { return c.Peer.Addr() == c.Local }
 
 // unattended returns since when balancers find no daemon, or one that answers them by the hold, as a silent one may.
 func (d *departure) unattended() time.Time {

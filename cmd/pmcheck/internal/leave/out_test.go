@@ -18,9 +18,9 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
-	"github.com/pmcheck/pmcheck/drain/tcp"
 )
 
 // held returns the holds of a master, each as holder, mode and what it waits for.
@@ -114,9 +114,9 @@ func TestOut(t *testing.T) {
 		return func(w *leave.World) {
 			silent(w)
 			end := time.Now().Add(2 * time.Minute)
-			w.Connections = func() (list []tcp.Connection, err error) {
+			w.Connections = func() (list []sockets.Connection, err error) {
 				if time.Now().Before(end) {
-					list = append(list, tcp.Connection{
+					list = append(list, sockets.Connection{
 						Local: netip.MustParseAddr("192.0.2.11"),
 						Peer:  netip.AddrPortFrom(netip.MustParseAddr(from), 40000),
 						Idle:  time.Second,

@@ -19,9 +19,9 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
-	"github.com/pmcheck/pmcheck/drain/tcp"
 )
 
 const (
@@ -40,7 +40,7 @@ const (
 // Explain fills in what stands between each service of a status and what is wanted of it: Keeps and Obstacles. state is
 // what the status was made of, and connections those of the kernel to the master's port.
 func Explain(s *status.Status, state *monitor.State, maxOut config.MaxOut,
-	connections func() ([]tcp.Connection, error)) {
+	connections func() ([]sockets.Connection, error)) {
 	for i := range s.Services {
 		v := &s.Services[i]
 		moment, _ := state.At(v.Name, s.Time)
@@ -49,7 +49,7 @@ func Explain(s *status.Status, state *monitor.State, maxOut config.MaxOut,
 			v.Keeps = append(v.Keeps, OverBudget(*s, v.Name)...)
 		}
 
-		var list []tcp.Connection
+		var list []sockets.Connection
 		var err error
 		if v.Name == monitor.Server && v.Mode != drain.Ready {
 			list, err = connections()
@@ -63,7 +63,7 @@ func Explain(s *status.Status, state *monitor.State, maxOut config.MaxOut,
 
 // Standing returns the obstacles of a service in its current mode: while it is held, what keeps it from
 // being idle, and while it is ready, from being in service.
-func Standing(s status.Status, v status.ServiceStatus, connections []tcp.Connection) []status.Obstacle {
+func Standing(s status.Status, v status.ServiceStatus, connections []sockets.Connection) []status.Obstacle {
 	if v.Mode == drain.Ready {
 		return Returning(s, v)
 	}
@@ -180,7 +180,7 @@ func Unheard(s status.Status, since time.Time) bool {
 
 // Busy returns what keeps a service that is held from being idle: for the master itself the requests under way,
 // the connections in use and a gate that is open. Other services have no connections of their own.
-func Busy(s status.Status, v status.ServiceStatus, connections []tcp.Connection) (list []status.Obstacle) {
+func Busy(s status.Status, v status.ServiceStatus, connections []sockets.Connection) (list []status.Obstacle) {
 	if v.Name != monitor.Server {
 		return nil
 	}
@@ -209,12 +209,12 @@ func Busy(s status.Status, v status.ServiceStatus, connections []tcp.Connection)
 // count, a request may wait for its answer as long as the connection exists. Behind a closed gate an agent in the
 // middle of its run cannot make another connection, so each counts as in use until the agent closes it after its
 // run, or Jetty does. Agents behind lone balancers that the configuration names can go nowhere else.
-func inUse(s status.Status, connections []tcp.Connection, counted time.Time) []status.Obstacle {
+func inUse(s status.Status, connections []sockets.Connection, counted time.Time) []status.Obstacle {
 	idle := forever
 	if !counted.IsZero() {
-		idle = max(tcp.Reuse, s.Time.Sub(counted)+settle)
+		idle = max(sockets.Reuse, s.Time.Sub(counted)+settle)
 	}
-	used := slices.DeleteFunc(slices.Clone(connections), func(c tcp.Connection) bool {
+	used := slices.DeleteFunc(slices.Clone(connections), func(c sockets.Connection) bool {
 		from := c.Peer.Addr()
 		gated := s.Gate.Refuses(from, s.Time)
 		done := c.Idle > idle && !gated || c.Idle > forever
@@ -247,7 +247,7 @@ func gateOpen(s status.Status, since time.Time) []status.Obstacle {
 
 // Unattended returns what may still send agents to a held master, or be at work on it, whose daemon has not
 // answered for lost. The last status, s, may be zero.
-func Unattended(s status.Status, connections []tcp.Connection, lost time.Duration) (list []status.Obstacle) {
+func Unattended(s status.Status, connections []sockets.Connection, lost time.Duration) (list []status.Obstacle) {
 	if wait := usualTime - lost; wait >= 0 {
 		list = obstacle(balancer.ObstacleBalancer, "no daemon answers, so balancers may still send for %s", text.Age(wait))
 	}

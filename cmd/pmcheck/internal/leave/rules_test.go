@@ -11,9 +11,9 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
-	"github.com/pmcheck/pmcheck/drain/tcp"
 )
 
 // held is when the hold of every test took effect, and now when it is looked at.
@@ -102,9 +102,9 @@ func borrowed(f *check.Finding) {
 }
 func countedBefore(f *check.Finding) { f.Checked = held() }
 
-func agents(idle time.Duration, peers ...string) (list []tcp.Connection) {
+func agents(idle time.Duration, peers ...string) (list []sockets.Connection) {
 	for _, peer := range peers {
-		list = append(list, tcp.Connection{Peer: netip.MustParseAddrPort(peer), Idle: idle})
+		list = append(list, sockets.Connection{Peer: netip.MustParseAddrPort(peer), Idle: idle})
 	}
 	return list
 }
@@ -169,7 +169,7 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
 		status      status.Status
-		connections []tcp.Connection
+		connections []sockets.Connection
 		want        string
 	}{
 		{"out", st(held, asking()), nil, ""},
@@ -202,8 +202,8 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 		{"JRubies of a dead server", st(held, jrubies(countedBefore), dead), agents(0, agent), ""},
 		{"connections in use", st(held), agents(3*time.Second, agent, "192.0.2.2:5000"),
 			"agent: 2 connections in use, one from 192.0.2.1"},
-		{"connection as idle as agents reuse it", st(held), agents(tcp.Reuse, agent), inUse},
-		{"connection idle for longer", st(held), agents(tcp.Reuse+1, agent), ""},
+		{"connection as idle as agents reuse it", st(held), agents(sockets.Reuse, agent), inUse},
+		{"connection idle for longer", st(held), agents(sockets.Reuse+1, agent), ""},
 		{"connection younger than the count of the JRubies", st(held, counted20sAgo), agents(20*time.Second, agent), inUse},
 		{"idle connection, and the JRubies are not reported", st(held, unreported), agents(10*time.Minute, agent), inUse},
 		{"connection of a lone balancer, as any client may be", st(held, asking(alone, from("192.0.2.1"))),
@@ -256,7 +256,7 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 // TestUnattended: HAProxy takes a server out after three checks that failed.
 func TestUnattended(t *testing.T) {
 	for _, tt := range []struct {
-		connections []tcp.Connection
+		connections []sockets.Connection
 		lost        time.Duration
 		want        string
 	}{

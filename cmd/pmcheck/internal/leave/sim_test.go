@@ -26,10 +26,10 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/haproxy"
 	"github.com/pmcheck/pmcheck/drain"
-	"github.com/pmcheck/pmcheck/drain/tcp"
 )
 
 type shape struct {
@@ -249,7 +249,7 @@ func (m *member) status() status.Status {
 	if m.budget {
 		s.Budget = &status.BudgetStatus{Reachable: true, View: budget.View{Held: true}}
 	}
-	leave.Explain(&s, state, m.maxOutSetting(), func() ([]tcp.Connection, error) { return nil, nil })
+	leave.Explain(&s, state, m.maxOutSetting(), func() ([]sockets.Connection, error) { return nil, nil })
 	s.Budget = nil // the database decides, not what the daemon has seen of it
 	return s
 }
@@ -269,7 +269,7 @@ func (m *member) world() leave.World {
 			return m.status(), ctx.Err()
 		},
 		Runs:        func(context.Context) bool { return false },
-		Connections: func() ([]tcp.Connection, error) { return nil, nil },
+		Connections: func() ([]sockets.Connection, error) { return nil, nil },
 		Holds:       m,
 		MaxOut:      m.maxOutSetting(),
 		Say:         func(string) {},

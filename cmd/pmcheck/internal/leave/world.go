@@ -10,9 +10,9 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
-	"github.com/pmcheck/pmcheck/drain/tcp"
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
@@ -30,7 +30,7 @@ type World struct {
 	// Runs reports, of a daemon that does not answer, whether it runs nevertheless.
 	Runs func(ctx context.Context) bool
 	// Connections returns the connections to the master's port, as the kernel knows them.
-	Connections func() ([]tcp.Connection, error)
+	Connections func() ([]sockets.Connection, error)
 	Holds       Holds
 	// MaxOut is how many masters of a fleet may be out.
 	MaxOut config.MaxOut
@@ -49,7 +49,7 @@ func NewWorld(c config.Config) World {
 	w := World{
 		Next:        status.Client{Socket: c.Socket}.Follow(),
 		Runs:        func(ctx context.Context) bool { return daemonRuns(ctx, c.Listen) },
-		Connections: func() ([]tcp.Connection, error) { return tcp.Connections(c.Probe.Address) },
+		Connections: func() ([]sockets.Connection, error) { return sockets.Connections(c.Probe.Address) },
 		Holds:       c.Store(),
 		MaxOut:      c.MaxOut,
 		Fleet:       NewFleet(c.Fleet),

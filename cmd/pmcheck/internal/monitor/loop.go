@@ -12,8 +12,8 @@ import (
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/drain"
-	"github.com/pmcheck/pmcheck/drain/tcp"
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
@@ -58,9 +58,9 @@ func newProber(c config.Probe, credentials *puppetclient.Credentials, service st
 		},
 		Wait:    c.Timeout,
 		Service: service,
-		Accepts: func(ctx context.Context) (bool, error) { return tcp.Accepts(ctx, c.Address) },
+		Accepts: func(ctx context.Context) (bool, error) { return sockets.Accepts(ctx, c.Address) },
 		Listens: func() (check.Listening, error) {
-			l, err := tcp.ListenerAt(c.Address)
+			l, err := sockets.ListenerAt(c.Address)
 			return check.Listening{ID: l.ID, Waiting: l.Waiting}, err
 		},
 		Elsewhere: func() string { return elsewhere(c) },
@@ -69,7 +69,7 @@ func newProber(c config.Probe, credentials *puppetclient.Credentials, service st
 
 // elsewhere says where the master may listen if probe.address refuses connections.
 func elsewhere(c config.Probe) string {
-	_, port, err := tcp.Split(c.Address)
+	_, port, err := sockets.Split(c.Address)
 	if err != nil {
 		return ""
 	}
@@ -77,7 +77,7 @@ func elsewhere(c config.Probe) string {
 		return fmt.Sprintf("puppet.conf has serverport %s: set probe.address", text.Printable(c.ServerPort, maxPort))
 	}
 
-	open, err := tcp.Elsewhere(c.Address)
+	open, err := sockets.Elsewhere(c.Address)
 	if err != nil || len(open) == 0 {
 		return ""
 	}

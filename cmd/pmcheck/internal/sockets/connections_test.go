@@ -1,4 +1,4 @@
-package tcp_test
+package sockets_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/drain/tcp"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 )
 
 func must(t testing.TB, err error) {
@@ -42,9 +42,9 @@ func connect(t *testing.T, l net.Listener, address string) (client, server net.C
 	return client, server
 }
 
-func connections(t *testing.T, address string) []tcp.Connection {
+func connections(t *testing.T, address string) []sockets.Connection {
 	t.Helper()
-	list, err := tcp.Connections(address)
+	list, err := sockets.Connections(address)
 	must(t, err)
 	return list
 }
@@ -53,7 +53,7 @@ func wantPeers(t *testing.T, address string, clients ...net.Conn) {
 	t.Helper()
 	list := connections(t, address)
 	for _, client := range clients {
-		if !slices.ContainsFunc(list, func(c tcp.Connection) bool { return c.Peer == local(client) }) {
+		if !slices.ContainsFunc(list, func(c sockets.Connection) bool { return c.Peer == local(client) }) {
 			t.Fatalf("%s: %v, want the one from %s", address, list, local(client))
 		}
 	}
@@ -78,7 +78,7 @@ func TestConnectionsListsThoseOfThePort(t *testing.T) {
 			wantPeers(t, server, client)
 			io.WriteString(client, "x")
 			io.ReadFull(accepted, make([]byte, 1))
-			if idle := connections(t, server)[0].Idle; idle > tcp.Reuse {
+			if idle := connections(t, server)[0].Idle; idle > sockets.Reuse {
 				t.Errorf("idle for %s right after a byte", idle)
 			}
 			for end := time.Now().Add(10 * time.Second); connections(t, server)[0].Idle == 0; {
@@ -98,7 +98,7 @@ func TestServerThatAcceptsNothingIsFound(t *testing.T) {
 	accepts := func(address string, within time.Duration) (bool, error) {
 		ctx, cancel := context.WithTimeout(t.Context(), within)
 		defer cancel()
-		return tcp.Accepts(ctx, address)
+		return sockets.Accepts(ctx, address)
 	}
 	for _, host := range []string{"127.0.0.1", "::"} {
 		l, port := listen(t, host, "0")
@@ -142,7 +142,7 @@ func TestConnectionsOfAnotherListenerAreLeftOut(t *testing.T) {
 
 func TestOtherAddressesOfAPortAreFound(t *testing.T) {
 	elsewhere := func(address string) string {
-		open, err := tcp.Elsewhere(address)
+		open, err := sockets.Elsewhere(address)
 		must(t, err)
 		return fmt.Sprint(open)
 	}
@@ -185,7 +185,7 @@ func TestSameListenerIsRecognised(t *testing.T) {
 		{"localhost:9200", "192.0.2.1:9200", false},
 		{"localhost", ":9200", false},
 	} {
-		if got := tcp.SameListener(tt.address, tt.listen); got != tt.want {
+		if got := sockets.SameListener(tt.address, tt.listen); got != tt.want {
 			t.Errorf("%s, %s: %v", tt.address, tt.listen, got)
 		}
 	}
@@ -193,13 +193,13 @@ func TestSameListenerIsRecognised(t *testing.T) {
 
 func TestAnAddressWithoutAPortIsRefused(t *testing.T) {
 	for _, address := range []string{"localhost", "localhost:", "localhost:0", "localhost:65536"} {
-		if list, err := tcp.Connections(address); err == nil {
+		if list, err := sockets.Connections(address); err == nil {
 			t.Errorf("%s: %v, want an error", address, list)
 		}
-		if open, err := tcp.Elsewhere(address); err == nil {
+		if open, err := sockets.Elsewhere(address); err == nil {
 			t.Errorf("%s: %v, want an error", address, open)
 		}
-		if accepts, err := tcp.Accepts(t.Context(), address); err == nil {
+		if accepts, err := sockets.Accepts(t.Context(), address); err == nil {
 			t.Errorf("%s: %v, want an error", address, accepts)
 		}
 	}
@@ -218,7 +218,7 @@ func TestListenerCountsWhatTheServerHasNotAccepted(t *testing.T) {
 			address := net.JoinHostPort(tt.client, port)
 			want := func(waiting int) string {
 				t.Helper()
-				got, err := tcp.ListenerAt("http://" + address)
+				got, err := sockets.ListenerAt("http://" + address)
 				must(t, err)
 				if got.Waiting != waiting || got.ID == "" {
 					t.Errorf("%+v, want %d waiting and an ID", got, waiting)
@@ -253,12 +253,12 @@ func TestListenerCountsWhatTheServerHasNotAccepted(t *testing.T) {
 func TestListenerIsKnownOnThisHostAlone(t *testing.T) {
 	l, port := listen(t, "127.0.0.1", "0")
 	for _, host := range []string{"192.0.2.1", "puppet.example.test", "::1"} {
-		if got, err := tcp.ListenerAt(net.JoinHostPort(host, port)); err == nil {
+		if got, err := sockets.ListenerAt(net.JoinHostPort(host, port)); err == nil {
 			t.Errorf("%s: %+v", host, got)
 		}
 	}
 	l.Close()
-	if got, err := tcp.ListenerAt(net.JoinHostPort("127.0.0.1", port)); err == nil {
+	if got, err := sockets.ListenerAt(net.JoinHostPort("127.0.0.1", port)); err == nil {
 		t.Errorf("on a closed port: %+v", got)
 	}
 }
@@ -273,7 +273,7 @@ func TestListenerIsThatOfTheAddress(t *testing.T) {
 		must(t, err)
 		t.Cleanup(func() { c.Close() })
 	}
-	got, err := tcp.ListenerAt(mine.Addr().String())
+	got, err := sockets.ListenerAt(mine.Addr().String())
 	must(t, err)
 	if got.Waiting != 1 {
 		t.Errorf("%+v, want the one that waits for %s", got, mine.Addr())

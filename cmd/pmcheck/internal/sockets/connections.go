@@ -1,6 +1,6 @@
-// Package tcp reads from the kernel who is connected to the master: the balancers and agents
+// Package sockets reads from the kernel who is connected to the master: the balancers and agents
 // that a master which leaves must wait for, and whether anybody uses it.
-package tcp
+package sockets
 
 import (
 	"context"
