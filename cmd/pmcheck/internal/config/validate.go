@@ -96,8 +96,8 @@ func (l *Loaded) probe(p Probe) {
 	l.rule("probe.address", isTarget(target), show(p.Address)+" is not a host and port", "such as localhost:8140")
 	l.rule("probe.address", !plain || !isTarget(target) || sockets.IsLocal(target), show(p.Address)+" is on another host",
 		"plain HTTP is for a master on this host, whose TLS ends at the balancer")
-	l.rule("probe.address", !sockets.SameListener(target, l.Config.Listen), show(p.Address)+" is where pmcheck itself listens",
-		"the address of Puppet Server, such as localhost:8140")
+	l.rule("probe.address", !sockets.SameListener(target, l.Config.Listen),
+		show(p.Address)+" is where pmcheck itself listens", "the address of Puppet Server, such as localhost:8140")
 	l.rule("probe.certname", isCertname(p.Certname), show(p.Certname)+" is not a certname",
 		"lower case, no spaces, no slash")
 	if p.Timeout >= p.Interval {
