@@ -77,22 +77,30 @@ func endWithTerminal(c *cli.Context) (stop func()) {
 // takeOut takes the master out as the request says, and prints what has become of that. It returns
 // the hold, which is zero if none was set or it was lifted again.
 func (h *host) takeOut(c *cli.Context, r leave.Request) (drain.Hold, error) {
-	left, err := leave.Out(c.Context, h.World, r)
-	switch {
-	case err == nil && r.Idle:
-		h.progress.Done("idle")
-	case err == nil && h.progress.Last != "":
-		h.progress.Done("out")
-	case err != nil && left.Mode != "" && !r.New: // with-hold lifts a new one
+	set, err := leave.Out(c.Context, h.World, r)
+	isHeld := set.Mode != ""
+	if err == nil {
+		h.saysOut(r)
+	} else if isHeld && !r.New { // with-hold lifts a new one
 		h.Note("the hold stays")
 	}
-	if left.Mode != "" && c.Context.Err() == nil {
-		err = errors.Join(err, h.report(c.Context, r.Hold.Service, left))
+
+	if isHeld && c.Context.Err() == nil {
+		err = errors.Join(err, h.report(c.Context, r.Hold.Service, set))
 	}
 	if err == nil && r.For > 0 && !r.New { // with-hold renews its end
-		h.print("ends by itself at %s", left.Until.Local().Format(time.DateTime))
+		h.print("ends by itself at %s", set.Until.Local().Format(time.DateTime))
 	}
-	return left, err
+	return set, err
+}
+
+// saysOut ends the lines of what was waited for.
+func (h *host) saysOut(r leave.Request) {
+	if r.Idle {
+		h.progress.Done("idle")
+	} else if waited := h.progress.Last != ""; waited {
+		h.progress.Done("out")
+	}
 }
 
 // effectTime is how long the daemon may take to act on the holds. It needs milliseconds; if the kernel loses a

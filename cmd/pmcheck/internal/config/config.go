@@ -199,11 +199,12 @@ type Budget struct {
 	Lapse time.Duration `yaml:"lapse" min:"5m" max:"30d"`
 }
 
+var databaseURL = regexp.MustCompile(`^postgres(?:ql)?://(?:([\w-]+)@)?([\w.-]+|\[[\w:.]+\])(?::(\d+))?/(\w[\w-]*)$`)
+
 // Target returns the parts of Database, which are empty if it is not the URL of a database. The role is that of the
 // masters, unless the URL names one.
 func (b Budget) Target() (host, port, database, role string) {
-	parts := regexp.MustCompile(`^postgres(?:ql)?://(?:([\w-]+)@)?([\w.-]+|\[[\w:.]+\])(?::(\d+))?/(\w[\w-]*)$`).
-		FindStringSubmatch(b.Database)
+	parts := databaseURL.FindStringSubmatch(b.Database)
 	if parts == nil {
 		return "", "", "", ""
 	}

@@ -56,36 +56,70 @@ func (d *Daemon) keepSlotOnce(ctx context.Context, k *slotKeeper) {
 	now := time.Now()
 	st := d.status(now)
 	before := cmp.Or(st.Budget, &status.BudgetStatus{View: budget.View{Slots: []budget.Slot{}}})
+
 	step, reason := leave.Slot(st)
 	server, _ := st.Service(monitor.Server)
-	news := step != k.step || server.ModeSince.After(before.Asked) // a hold may have been set, with a slot, and lifted
-	if !news && now.Before(k.next) {
+	held := server.ModeSince.After(before.Asked) // a hold may have been set, with a slot, and lifted
+	isNews := step != k.step || held
+	if !isNews && now.Before(k.next) {
 		return
 	}
+
 	view, err := k.ask(ctx, step, reason)
 	if ctx.Err() != nil {
 		return
 	}
-	known, first := *before, before.Asked.IsZero()
-	known.Pool, known.Asked, known.Reachable, known.Error = k.settings.Budget.Pool, time.Now(), err == nil, ""
-	if first || known.Reachable != before.Reachable {
+	known := k.learn(*before, view, err)
+	d.logBudget(*before, known, err)
+	d.budget.Store(&known)
+
+	k.step = step
+	k.next = known.Asked.Add(k.pause(step, known))
+}
+
+// learn returns what is known of the budget after a question. If that was not answered, it is what was known before.
+func (k *slotKeeper) learn(before status.BudgetStatus, view budget.View, err error) status.BudgetStatus {
+	known := before
+	known.Pool = k.settings.Budget.Pool
+	known.Asked = time.Now()
+	known.Reachable = err == nil
+	known.Error = ""
+	if err == nil {
+		known.View = view
+	} else {
+		known.Error = err.Error()
+	}
+	if first := before.Asked.IsZero(); first || known.Reachable != before.Reachable {
 		known.Since = known.Asked
 	}
-	pause := min(k.settings.Budget.Lapse/6, askEvery)
+	return known
+}
+
+// pause returns how long the next question can wait, if nothing happens.
+func (k *slotKeeper) pause(step leave.SlotStep, known status.BudgetStatus) time.Duration {
+	if !known.Reachable {
+		return askAgain
+	}
+	isYoung := step == leave.SlotReturn && known.Held // the claim is younger than that
+	if isYoung {
+		return budget.Settle
+	}
+	return min(k.settings.Budget.Lapse/6, askEvery)
+}
+
+// logBudget writes a line when the database begins or ceases to answer, and when the master's slot comes or goes.
+func (d *Daemon) logBudget(before, known status.BudgetStatus, err error) {
+	first := before.Asked.IsZero()
 	if err != nil {
-		known.Error, pause = err.Error(), askAgain
 		if first || before.Reachable {
 			d.Log.Warn("the database of the budget does not answer as it should", "error", err, "hint", budget.Hint(err))
 		}
-	} else if known.View = view; !before.Reachable || known.Held != before.Held {
+		return
+	}
+	if !before.Reachable || known.Held != before.Held {
 		d.Log.Info("the database of the budget answers", "pool", known.Pool, "held", known.Held, "out", known.Out,
 			"allowed", known.Allowed)
 	}
-	if err == nil && step == leave.SlotReturn && known.Held { // the claim is younger than that
-		pause = budget.Settle
-	}
-	k.step, k.next = step, known.Asked.Add(pause)
-	d.budget.Store(&known)
 }
 
 func (k *slotKeeper) ask(ctx context.Context, step leave.SlotStep, reason string) (budget.View, error) {

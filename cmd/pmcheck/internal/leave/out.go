@@ -203,11 +203,7 @@ func (d *departure) waitsForNobody() bool {
 // letGo waits until every balancer has let go of the master. A stop whose time is over goes on wherever there is
 // another server, and at last in any case.
 func (d *departure) letGo(ctx context.Context) error {
-	all := d.hearing()
-	for _, b := range all.Without(d.party.waitsFor(all)) {
-		d.world.Note(fmt.Sprintf("does not wait for balancer %s, which has no other server for %s", b.Label(), b.Name))
-	}
-
+	d.nameOthers()
 	left, err := d.wait(ctx, phaseTold, 0, d.look)
 	if err != nil || left == nil {
 		return err
@@ -218,6 +214,18 @@ func (d *departure) letGo(ctx context.Context) error {
 	left, err = d.wait(ctx, phaseInsist, 0, d.look)
 	d.regardless = left != nil
 	return err
+}
+
+// nameOthers names the balancers that are not waited for: those that have this master alone, and clients that look like
+// balancers and are refused an answer, so that they cannot hear of the hold.
+func (d *departure) nameOthers() {
+	all := d.hearing()
+	for _, b := range all.Without(d.party.waitsFor(all)) {
+		d.world.Note(fmt.Sprintf("does not wait for balancer %s, which has no other server for %s", b.Label(), b.Name))
+	}
+	for _, r := range d.seen.status.Refused.Asking(d.seen.status.Time) {
+		d.world.Note("does not wait for what looks like a balancer: " + r.String())
+	}
 }
 
 // idle waits, if asked, until the last agent has finished.

@@ -16,6 +16,7 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
@@ -397,6 +398,42 @@ func TestOut(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestADepartureNamesWhatItDoesNotWaitFor: a balancer that has this master alone, and one that is refused.
+func TestADepartureNamesWhatItDoesNotWaitFor(t *testing.T) {
+	ordinary(2).run(t, func(ctx context.Context, p *pool) {
+		w := p.members[0].world()
+		next := w.Next
+		w.Next = func(ctx context.Context) (status.Status, error) {
+			s, err := next(ctx)
+			s.Balancers = append(s.Balancers, lone(s.Time))
+			s.Refused.From = []status.Refusal{{
+				Source:   netip.MustParseAddr("192.0.2.9"),
+				By:       front.ByRequest,
+				Balancer: true,
+				Code:     400,
+				Asked:    "GET /health",
+				Last:     s.Time,
+			}}
+			return s, err
+		}
+		var notes []string
+		w.Note = func(line string) { notes = append(notes, line) }
+		if _, err := leave.Out(ctx, w, command(stop)); err != nil {
+			t.Error(err)
+		}
+		said := strings.Join(notes, "\n")
+		for _, want := range []string{
+			"does not wait for balancer alone, which has no other server for puppet/m000",
+			"does not wait for what looks like a balancer: 192.0.2.9 ",
+			"GET /health",
+		} {
+			if !strings.Contains(said, want) {
+				t.Errorf("it says %q, want %q", said, want)
+			}
+		}
+	})
 }
 
 // TestAStopWaitsForADatabaseThatRestarts: it goes on without a slot only after a while, and then says so.

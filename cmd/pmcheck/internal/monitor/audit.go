@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/drain"
@@ -84,23 +85,32 @@ func (a audit) verdict(old, now *Service) {
 func (a audit) holds(before, after *State) {
 	was, is := before.Holds.At(before.Published).Holds(), after.Holds.At(after.Published).Holds()
 	for _, h := range was {
-		switch expired := !h.Until.IsZero() && !h.Until.After(after.Published); {
-		case find(h, is) >= 0:
-		case expired:
-			a.log.Info("hold expired", "hold", h)
-		default:
-			a.log.Info("hold lifted", "hold", h)
+		if find(h, is) < 0 {
+			a.holdEnded(h, after.Published)
 		}
 	}
 	for _, h := range is {
-		switch i := find(h, was); {
-		case i < 0 && h.Code != "":
-			a.log.Error("hold cannot be read, so it counts as maint", "hold", h)
-		case i < 0:
-			a.log.Info("hold set", "hold", h)
-		case was[i].Mode != h.Mode || was[i].Leaving != h.Leaving || was[i].Reason != h.Reason:
+		if i := find(h, was); i < 0 {
+			a.holdBegan(h)
+		} else if was[i].Mode != h.Mode || was[i].Leaving != h.Leaving || was[i].Reason != h.Reason {
 			a.log.Info("hold changed", "hold", h)
 		}
+	}
+}
+
+func (a audit) holdEnded(h drain.Hold, now time.Time) {
+	if h.InEffect(now) {
+		a.log.Info("hold lifted", "hold", h)
+	} else {
+		a.log.Info("hold expired", "hold", h)
+	}
+}
+
+func (a audit) holdBegan(h drain.Hold) {
+	if h.Code != "" {
+		a.log.Error("hold cannot be read, so it counts as maint", "hold", h)
+	} else {
+		a.log.Info("hold set", "hold", h)
 	}
 }
 

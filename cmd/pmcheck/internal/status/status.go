@@ -180,33 +180,44 @@ func (s ServiceStatus) Serves() bool { return s.Answer.Code == http.StatusOK }
 // MayRestart answers whether the master may be restarted now, in a sentence, and what is in the way. The
 // answer is empty for a master that is not held and does not serve anyway.
 func (s ServiceStatus) MayRestart() (answer string, obstacles []Obstacle) {
-	isLast := func(o Obstacle) bool { return o.Kind == balancer.ObstacleLast }
-	matters := s.Mode != drain.Ready || s.Verdict.Health.Serves()
+	isHeld := s.Mode != drain.Ready
+	if !isHeld && !s.Verdict.Health.Serves() {
+		return "", nil
+	}
 	for _, c := range s.Checks {
-		if matters && c.KeepsFromStarting() {
+		if c.KeepsFromStarting() {
 			return "Not yet: Puppet Server may not start again, see check " + c.Check + ".", nil
 		}
 	}
+	if isHeld {
+		return s.mayRestartHeld()
+	}
 
-	switch {
-	case s.Mode != drain.Ready && s.Leaving != drain.Firm && len(s.Keeps)+len(s.Obstacles) > 0:
-		return "It has not left yet: do not restart it.", append(slices.Clone(s.Keeps), s.Obstacles...)
-	case s.Mode != drain.Ready && len(s.Obstacles) > 0:
-		return "Not idle yet: do not restart it.", s.Obstacles
-	case s.Mode != drain.Ready && s.Verdict.Health == check.Warming:
-		return "Idle: no agent is at work on it.", nil
-	case s.Mode != drain.Ready:
-		return "Idle: it may be restarted now.", nil
-	case !s.Verdict.Health.Serves():
-		return "", nil
-	case slices.ContainsFunc(s.Keeps, isLast):
+	isLast := func(o Obstacle) bool { return o.Kind == balancer.ObstacleLast }
+	if slices.ContainsFunc(s.Keeps, isLast) {
 		return "It must stay in service:", s.Keeps
-	case len(s.Keeps) > 0:
+	}
+	if len(s.Keeps) > 0 {
 		return "It would have to wait before it leaves:", s.Keeps
-	case len(s.Obstacles) > 0:
+	}
+	if len(s.Obstacles) > 0 {
 		return "Not in service everywhere yet:", s.Obstacles
 	}
 	return "Drain it before a restart.", nil
+}
+
+func (s ServiceStatus) mayRestartHeld() (answer string, obstacles []Obstacle) {
+	isLeaving := s.Leaving != drain.Firm
+	if isLeaving && len(s.Keeps)+len(s.Obstacles) > 0 {
+		return "It has not left yet: do not restart it.", append(slices.Clone(s.Keeps), s.Obstacles...)
+	}
+	if len(s.Obstacles) > 0 {
+		return "Not idle yet: do not restart it.", s.Obstacles
+	}
+	if s.Verdict.Health == check.Warming {
+		return "Idle: no agent is at work on it.", nil
+	}
+	return "Idle: it may be restarted now.", nil
 }
 
 // Pool returns the last count of the JRuby pool and its time; nil and zero if the
