@@ -11,14 +11,23 @@ import (
 // daemonPause is how long a restart of the daemon may take.
 const daemonPause = 5 * time.Second
 
-// A daemon is what has been heard of the daemon. It answers, or is silent, which means that a process runs and does
-// not answer, or absent: no process runs, and balancers see that.
+// Presence is what is known of the daemon.
+type presence int
+
+const (
+	answers presence = iota
+	pauses           // it does not answer, but for no longer than its restart takes
+	silent           // a process runs and does not answer: it may be telling balancers to use this master
+	absent           // no process runs, and balancers see that
+)
+
+// A daemon is what has been heard of the daemon.
 type daemon struct {
-	world  World
-	heard  func(status.Status) // if set, called with each status
-	status status.Status       // the last one; zero if the daemon has never answered
-	lost   time.Time           // since when the daemon does not answer; zero while it does
-	runs   bool                // while it does not answer: a process runs
+	world    World
+	heard    func(status.Status) // called with each status
+	status   status.Status       // the last one; zero if the daemon has never answered
+	presence presence
+	lost     time.Time // since when the daemon does not answer; zero while it does
 }
 
 // next reads the next status. It returns an obstacle if there is none.
@@ -26,27 +35,30 @@ func (d *daemon) next(ctx context.Context) []status.Obstacle {
 	s, err := d.world.Next(ctx)
 	if err == nil {
 		d.status = s
+		d.presence = answers
 		d.lost = time.Time{}
-		if d.heard != nil {
-			d.heard(s)
-		}
+		d.heard(s)
 		return nil
 	}
 
 	if d.lost.IsZero() {
 		d.lost = time.Now()
 	}
-	if d.overdue() { // an answer that cannot be read is one of a process
-		d.runs = !errors.Is(err, status.ErrNoDaemon) || d.world.Runs(ctx)
-	}
+	d.presence = d.missing(ctx, err)
 	return unknown(err)
 }
 
-// overdue reports whether the daemon has not answered for longer than its restart takes.
-func (d *daemon) overdue() bool { return !d.lost.IsZero() && time.Since(d.lost) >= daemonPause }
+// missing returns what the daemon is that has not answered.
+func (d *daemon) missing(ctx context.Context, err error) presence {
+	if time.Since(d.lost) < daemonPause {
+		return pauses
+	}
+	said := !errors.Is(err, status.ErrNoDaemon) // an answer that cannot be read is one of a process
+	if said || d.world.Runs(ctx) {
+		return silent
+	}
+	return absent
+}
 
-// silent reports whether a daemon runs and does not answer. It may be telling balancers to use this master.
-func (d *daemon) silent() bool { return d.overdue() && d.runs }
-
-// absent reports whether no daemon runs.
-func (d *daemon) absent() bool { return d.overdue() && !d.runs }
+func (d *daemon) silent() bool { return d.presence == silent }
+func (d *daemon) absent() bool { return d.presence == absent }

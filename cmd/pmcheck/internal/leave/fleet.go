@@ -166,7 +166,7 @@ func Misses(others []Witness, maxOut config.MaxOut) (list []status.Obstacle, sil
 // asksFleet reports whether the fleet is asked about a service in a mode: unless a budget decides, or views of
 // balancers that the configuration names.
 func (w World) asksFleet(s status.Status, service string, mode drain.Mode) bool {
-	return w.Fleet != nil && Budgeted(service) && !s.Balancers.Decide(monitor.Server, mode)
+	return w.Fleet != nil && Budgeted(service) && !s.Balancers.Decide(monitor.Server, mode, s.Time)
 }
 
 // A fleetTurn is the turn that a master takes in its fleet.
@@ -191,6 +191,9 @@ func (d *departure) askFleet(ctx context.Context) error {
 	if left != nil && f.view.serving == 0 && d.followedBlindly() {
 		return &Error{Kind: Refused, Text: "must stay in service", Left: left}
 	}
+	if left != nil {
+		d.world.Note("goes on without the fleet: " + balancer.Summary(left))
+	}
 	return nil
 }
 
@@ -199,6 +202,7 @@ func (d *departure) askFleet(ctx context.Context) error {
 // of two masters that hold in the same moment, at least one sees the other.
 func (f *fleetTurn) look(ctx context.Context) ([]status.Obstacle, error) {
 	d := f.departure
+	d.seen.next(ctx) // what balancers show may forbid the way out meanwhile
 	others, place := d.world.Fleet(ctx)
 	f.view = judge(others, d.world.MaxOut)
 	f.nameSilent()
@@ -210,8 +214,9 @@ func (f *fleetTurn) look(ctx context.Context) ([]status.Obstacle, error) {
 	}
 	if len(list) > 0 {
 		f.paused = false
+		err := d.retreat()
 		f.pause(ctx, turnTime)
-		return list, d.undo()
+		return list, err
 	}
 
 	if !f.paused {
@@ -227,9 +232,6 @@ func (f *fleetTurn) look(ctx context.Context) ([]status.Obstacle, error) {
 		if err := d.hold(drain.LeavingInTurn); err != nil {
 			return nil, err
 		}
-	}
-	if unanswered := d.seen.next(ctx); unanswered != nil && !d.seen.silent() {
-		return unanswered, nil
 	}
 	return obstacle(balancer.ObstacleTurn, "asks the fleet once more, held"), nil
 }

@@ -31,10 +31,10 @@ type Guard struct {
 	Ask    func(ctx context.Context, service string) (systemd.Service, error) // systemd.AskService
 }
 
-// over returns ErrCancelled or ErrDied for a service that was about to stop, if it is not any more: systemctl cancel
-// has removed its job, a start has replaced it, or its process is gone. Its job is then done, or waits to start it.
-// A service that runs without a main process has several: systemd does not say that it runs once the last is gone.
-func (g *Guard) over(s systemd.Service) error {
+// noLongerStops returns ErrCancelled or ErrDied for a service that was about to stop, if it is not any more: systemctl
+// cancel has removed its job, a start has replaced it, or its process is gone. Its job is then done, or waits to start
+// it. A service that runs without a main process has several: systemd does not say that it runs once the last is gone.
+func (g *Guard) noLongerStops(s systemd.Service) error {
 	runs := []string{"running", "reload", "reload-signal", "reload-notify"}
 	stops := []string{"stop", "restart", "try-restart"}
 	switch {
@@ -75,7 +75,7 @@ func (g *Guard) check(ctx context.Context) (hostStops bool, err error) {
 	if err != nil { // systemd may be restarting
 		return false, nil
 	}
-	return service.HostStops, g.over(service)
+	return service.HostStops, g.noLongerStops(service)
 }
 
 // Back lifts the guard's hold once the master serves. After a start it lifts that of a reload, too, which

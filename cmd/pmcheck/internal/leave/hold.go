@@ -24,7 +24,7 @@ func (d *departure) hold(leaving drain.Leaving) error {
 		if before.Mode == "" && old.Mode != "" && d.want.New {
 			return old, &Error{Kind: Taken, Text: fmt.Sprintf("%s holds already: %s", old.Holder, old)}
 		}
-		return d.over(old, leaving), nil
+		return d.merged(old, leaving), nil
 	})
 	if err != nil {
 		return err
@@ -41,9 +41,9 @@ func (d *departure) hold(leaving drain.Leaving) error {
 	return nil
 }
 
-// over returns the hold to set in place of old; a zero old holds nothing. A hold that is set again keeps its end and
+// merged returns the hold to set in place of old; a zero old holds nothing. A hold that is set again keeps its end and
 // its reason. A firm hold stays firm: work may have begun.
-func (d *departure) over(old drain.Hold, leaving drain.Leaving) drain.Hold {
+func (d *departure) merged(old drain.Hold, leaving drain.Leaving) drain.Hold {
 	h := d.want.Hold
 	h.Leaving = leaving
 	if old.Mode != "" && old.Leaving == drain.Firm {
@@ -72,6 +72,14 @@ func (d *departure) undo() error {
 	}
 	d.set = drain.Hold{}
 	return nil
+}
+
+// retreat lifts the hold while it is leaving. A firm hold stays: work may have begun.
+func (d *departure) retreat() error {
+	if d.set.Leaving == drain.Firm {
+		return nil
+	}
+	return d.undo()
 }
 
 // Amend changes a hold that was set, as Out returned it, and leaves one alone that another party has set in its

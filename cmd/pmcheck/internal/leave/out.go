@@ -89,8 +89,8 @@ func Out(ctx context.Context, w World, r Request) (set drain.Hold, err error) {
 	if errors.Is(err, errGone) {
 		return drain.Hold{}, &Error{Kind: Refused, Text: err.Error()}
 	}
-	if err != nil && !d.told && d.set.Leaving != drain.Firm {
-		err = errors.Join(d.undo(), err)
+	if err != nil && !d.told {
+		err = errors.Join(d.retreat(), err)
 	}
 	return d.set, err
 }
@@ -237,13 +237,13 @@ func (d *departure) idle(ctx context.Context) error {
 	return err
 }
 
-// firm makes the hold firm: the work of the caller may begin. A lone balancer has kept the master until now, and is
-// given the time to ask once more: a backup then takes over before the port closes.
+// firm makes the hold firm: the work of the caller may begin. A lone balancer has kept the master until now, and gets
+// some time to let go: a backup then takes over before the port closes.
 func (d *departure) firm(ctx context.Context) error {
 	if err := d.hold(drain.Firm); err != nil {
 		return err
 	}
-	if len(d.lone()) == 0 {
+	if len(d.lone().WithAgents()) == 0 {
 		return nil
 	}
 
@@ -252,10 +252,10 @@ func (d *departure) firm(ctx context.Context) error {
 		if unanswered := d.seen.next(ctx); unanswered != nil {
 			return unanswered, nil
 		}
-		for _, b := range d.lone() {
-			if !b.Seen.After(d.patience.firm) {
-				list = append(list, balancer.NewObstacle(balancer.ObstacleBalancer, "%s has not asked since", b.Label()))
-			}
+		heard := d.seen.status
+		heard.Balancers = d.lone().WithAgents()
+		for _, v := range heard.Services {
+			list = append(list, behind(heard, v)...)
 		}
 		return list, nil
 	})
@@ -320,9 +320,10 @@ func (d *departure) left(connections []sockets.Connection) (list []status.Obstac
 // fromThisHost reports whether a connection comes from the master's own host, as that of the daemon does.
 func fromThisHost(c sockets.Connection) bool { return c.Peer.Addr() == c.Local }
 
-// unattended returns since when balancers find no daemon, or one that answers them by the hold, as a silent one may.
+// unattended returns since when balancers find no daemon. A silent one may answer them by the hold, from when that was
+// written.
 func (d *departure) unattended() time.Time {
-	if d.seen.silent() {
+	if d.seen.silent() && d.setAt.After(d.seen.lost) {
 		return d.setAt
 	}
 	return d.seen.lost
@@ -332,8 +333,8 @@ func (d *departure) unattended() time.Time {
 // what was in the way if the phase is over and the party goes on all the same.
 func (d *departure) wait(ctx context.Context, of phase, settled time.Duration,
 	look func(ctx context.Context) ([]status.Obstacle, error)) (left []status.Obstacle, err error) {
-	over := func() bool { return !time.Now().Before(d.party.end(of)) }
-	left, err = d.world.wait(ctx, over, settled, func(ctx context.Context) ([]status.Obstacle, error) {
+	expired := func() bool { return !time.Now().Before(d.party.end(of)) }
+	left, err = d.world.wait(ctx, expired, settled, func(ctx context.Context) ([]status.Obstacle, error) {
 		if err := d.party.wanted(ctx); err != nil {
 			return nil, err
 		}
@@ -344,7 +345,7 @@ func (d *departure) wait(ctx context.Context, of phase, settled time.Duration,
 		if d.gone() {
 			return list, errGone
 		}
-		if needs := d.party.mustStay(); len(needs) > 0 && !d.told {
+		if needs := d.party.mustStay(of); len(needs) > 0 && !d.told {
 			return list, &Error{Kind: Refused, Text: "must stay in service", Left: needs}
 		}
 		return list, nil

@@ -278,7 +278,7 @@ func TestOut(t *testing.T) {
 		{name: "a stop without a turn", request: command(stop, turn(0)), holds: guard, least: time.Minute,
 			within: 64 * time.Second},
 		{name: "a stop without a turn, beside the only CA", world: onlyCA, request: command(stop, turn(0)), holds: guard,
-			least: time.Minute, within: 64 * time.Second},
+			least: time.Minute, within: 75 * time.Second},
 		{name: "no balancer asks a daemon that has just started", world: young, request: command(within(2 * time.Second)),
 			err: "not out within 2s: the daemon has run for 3s, and may not have heard every balancer", within: 3 * time.Second},
 		{name: "it does not serve, and the budget is used up", world: usedUp, request: command(), holds: firm,
@@ -358,9 +358,9 @@ func TestOut(t *testing.T) {
 		{name: "--for, and its turn comes later", setup: otherDiesFor(4 * time.Minute), request: command(forAMinute),
 			holds: firm, within: 5 * time.Minute},
 		{name: "the fleet's last master", shape: ordinary(2, withFleet), setup: otherIsGone, request: command(),
-			err: "must stay in service: no other master of the fleet serves", within: time.Second},
+			err: "must stay in service: no other master of the fleet serves", within: 2 * time.Second},
 		{name: "a stop of the fleet's last master", shape: ordinary(2, withFleet), setup: otherIsGone,
-			request: command(stop), err: "must stay in service: no other master of the fleet serves", within: time.Second},
+			request: command(stop), err: "must stay in service: no other master of the fleet serves", within: 2 * time.Second},
 		{name: "the fleet leaves it alone once it is held", shape: ordinary(2, withFleet), world: otherDiesOnceHeld,
 			request: command(), err: "its turn has not come: ", within: 5*time.Minute + time.Second},
 	} {
@@ -452,9 +452,9 @@ func TestAStopWaitsForADatabaseThatRestarts(t *testing.T) {
 			return &budget.TakenError{Slots: []budget.Slot{{Master: "m1"}}, Allowed: 1}
 		}
 		_, err := leave.Out(ctx, w, command(stop))
-		took := time.Since(began).Round(time.Minute)
-		if err != nil || took != limits().Turn || !slices.Equal(claims, []string{"refused", "forced"}) {
-			t.Errorf("%v after %s: %v", err, took, claims)
+		late := time.Since(began) - limits().Turn
+		if err != nil || late < 0 || late > time.Minute || !slices.Equal(claims, []string{"refused", "forced"}) {
+			t.Errorf("%v, %s after the end of its turn: %v", err, late, claims)
 		}
 	})
 }

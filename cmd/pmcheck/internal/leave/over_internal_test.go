@@ -29,7 +29,7 @@ func TestAHoldThatIsSetAgainKeepsWhatIsNotGiven(t *testing.T) {
 	} {
 		d := &departure{want: tt.request, patience: newPatience(time.Now())}
 		d.party = newParty(d)
-		if got := d.over(tt.old, tt.leaving); got != tt.want {
+		if got := d.merged(tt.old, tt.leaving); got != tt.want {
 			t.Errorf("%s: it is %+v, want %+v", tt.name, got, tt.want)
 		}
 	}

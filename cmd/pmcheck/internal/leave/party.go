@@ -28,8 +28,8 @@ const (
 type party interface {
 	// wanted returns an error once the master need not leave any more.
 	wanted(ctx context.Context) error
-	// mustStay returns why the pool cannot do without the master at all.
-	mustStay() []status.Obstacle
+	// mustStay returns why the pool cannot do without the master at all, as far as that counts in a phase.
+	mustStay(of phase) []status.Obstacle
 	// insists reports whether the master leaves in any case, whatever cannot be asked.
 	insists() bool
 	// retries reports whether a database is asked again that has not answered for so long.
@@ -69,7 +69,7 @@ func (c *command) waitsFor(list balancer.List) balancer.List {
 }
 
 // mustStay names the balancers that cannot do without this master at all.
-func (c *command) mustStay() (list []status.Obstacle) {
+func (c *command) mustStay(phase) (list []status.Obstacle) {
 	if c.way.want.Force {
 		return nil
 	}
@@ -143,9 +143,13 @@ func (s *stop) wanted(ctx context.Context) error {
 
 // mustStay names the balancers if this master is all that each of them has, and no gate sends agents elsewhere: then
 // a drain would only take the master from its agents earlier. A balancer that is lone beside others forbids nothing,
-// nor does one that speaks before the others can have.
-func (s *stop) mustStay() (list []status.Obstacle) {
+// nor does one that speaks before the others can have. While the budget or the fleet is asked, those know of masters
+// that balancers have given up.
+func (s *stop) mustStay(of phase) (list []status.Obstacle) {
 	seen := s.way.seen.status
+	if of == phaseSlot || of == phaseFleet {
+		return nil
+	}
 	elsewhere := seen.Gate.Runs(seen.Time) || len(young(seen)) > 0
 	if elsewhere || !s.way.hearing().AllLone(seen.Time) {
 		return nil
@@ -180,8 +184,6 @@ func (s *stop) late(of phase, left []status.Obstacle) error {
 	switch of {
 	case phaseSlot:
 		s.way.world.Note("goes on without a slot: " + why)
-	case phaseFleet:
-		s.way.world.Note("goes on without the fleet: " + why)
 	case phaseTold:
 		s.way.world.Note("goes on wherever there is another server: " + why)
 	case phaseInsist:

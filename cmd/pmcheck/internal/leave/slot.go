@@ -29,24 +29,26 @@ func (d *departure) claimSlot(ctx context.Context) (counts bool, err error) {
 
 	want := d.claim()
 	answered := time.Now()
+	var last error
 	left, err := d.wait(ctx, phaseSlot, 0, func(ctx context.Context) ([]status.Obstacle, error) {
-		err := d.world.Claim(ctx, want)
-		if err == nil {
+		d.seen.next(ctx) // what balancers show may forbid the way out meanwhile
+		last = d.world.Claim(ctx, want)
+		if last == nil {
 			return nil, nil
 		}
-		taken, isTaken := errors.AsType[*budget.TakenError](err)
+		taken, isTaken := errors.AsType[*budget.TakenError](last)
 		if isTaken {
 			answered = time.Now()
 			d.patience.noteSlots(taken.Slots)
 		} else if !d.party.retries(time.Since(answered)) {
-			return nil, err
+			return nil, last
 		}
 		pause(ctx, claimEvery)
-		return obstacle(balancer.ObstacleBudget, "%s", err), nil
+		return obstacle(balancer.ObstacleBudget, "%s", last), nil
 	})
 
-	if errors.Is(err, budget.ErrUnreachable) && d.party.insists() {
-		d.world.Note("goes on without the budget: " + err.Error())
+	if errors.Is(last, budget.ErrUnreachable) && d.party.insists() && isOf(err, last) {
+		d.world.Note("goes on without the budget: " + last.Error())
 		return false, nil
 	}
 	if err == nil && left != nil {
@@ -55,6 +57,9 @@ func (d *departure) claimSlot(ctx context.Context) (counts bool, err error) {
 	}
 	return true, err
 }
+
+// isOf reports whether there is no error but that of the database.
+func isOf(err, last error) bool { return err == nil || errors.Is(err, last) }
 
 // claim returns what the budget is asked. Of a master that does not say whether it serves, it is assumed.
 func (d *departure) claim() budget.Claim {

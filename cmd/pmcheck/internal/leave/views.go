@@ -16,7 +16,7 @@ func (d *departure) noteWithoutWitness() {
 	asksFleet := d.world.asksFleet(d.seen.status, d.want.Hold.Service, d.want.Hold.Mode)
 	if len(pool) == 0 && !asksFleet {
 		d.world.Note("nothing tells whether the pool can do without this master: " +
-			"no balancer sends its view, and neither budget nor fleet is set")
+			"no balancer shows another server, and neither budget nor fleet is set")
 	}
 }
 

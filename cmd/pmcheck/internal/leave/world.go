@@ -78,9 +78,9 @@ func daemonRuns(ctx context.Context, listen string) bool {
 	return true
 }
 
-// wait looks until the way has been clear for settled, or the time is over, and returns what was in the way
-// last: nil if it is clear. The error is that of look or of ctx.
-func (w World) wait(ctx context.Context, over func() bool, settled time.Duration,
+// wait looks, which must take some time, until the way has been clear for settled, or the time has expired. It returns
+// what was in the way last: nil if it is clear. The error is that of look or of ctx.
+func (w World) wait(ctx context.Context, expired func() bool, settled time.Duration,
 	look func(ctx context.Context) ([]status.Obstacle, error)) (left []status.Obstacle, err error) {
 	var since time.Time // since when the way is clear
 	for {
@@ -102,7 +102,7 @@ func (w World) wait(ctx context.Context, over func() bool, settled time.Duration
 		case left == nil:
 			left = unknown(fmt.Errorf("not clear for %s", settled))
 		}
-		if over() {
+		if expired() {
 			return left, nil
 		}
 		if len(list) > 0 {
