@@ -311,7 +311,10 @@ func reloads(sp *space) {
 	sp.breaks = []string{unexplained, tooMany}
 }
 
+// late has one answer come late. If its check has a shorter timeout, it has failed: a master that was refused before,
+// and keeps its place now, is DOWN all the same.
 func late(sp *space) {
+	sp.breaks = append(sp.breaks, unexplained)
 	sp.slow = []time.Duration{300 * ms, 900 * ms, 2 * time.Second, 4 * time.Second, 8 * time.Second}
 }
 
