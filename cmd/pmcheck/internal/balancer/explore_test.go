@@ -257,7 +257,7 @@ func TestEverySchedule(t *testing.T) {
 
 	const head = "| Pool | Schedules | Without a server | Longest | Checks crossed | Slowest exit |\n" +
 		"| --- | ---: | ---: | ---: | ---: | ---: |\n"
-	rows, whole, certain := "", "", drawn{}
+	rows, whole, certain := "", "", findings{}
 	for _, r := range regions {
 		t.Run(r.name, func(t *testing.T) {
 			f := r.assert(t)
@@ -276,21 +276,21 @@ func TestEverySchedule(t *testing.T) {
 	}
 }
 
-// drawn are the findings of all spaces with turns of which schedules are drawn.
-type drawn struct {
+// findings are those of all spaces with turns of which schedules are drawn.
+type findings struct {
 	spaces, schedules int
 	share             float64 // the greatest
 	longest           time.Duration
 }
 
-func (d *drawn) add(f finding) {
+func (d *findings) add(f finding) {
 	d.spaces++
 	d.schedules += f.schedules
 	d.share = max(d.share, f.share)
 	d.longest = max(d.longest, f.longest)
 }
 
-func (d drawn) row() string {
+func (d findings) row() string {
 	return fmt.Sprintf("| %d more spaces with turns | %d | %.2f %% | %.1f s | | |\n", d.spaces, d.schedules, 100*d.share,
 		d.longest.Seconds())
 }
