@@ -177,10 +177,10 @@ func (b *Balancer) observe(before, v *View, now time.Time) {
 func (b *Balancer) meet(others int, v *View, now time.Time) {
 	if !b.Pooled() {
 		// While this master is out, it may be the weight of backups: whether there are
-		// others shows beside it. A total below its own weight is that of a main server
-		// which comes back slowly, and this master is the backup.
+		// others shows beside it. While one of the two comes back slowly, the total may be
+		// that of the main server alone, and this master its backup: 100/7, or 7/100.
 		b.OthersWeight = max(b.OthersWeight, others)
-		beside := v.Sends() && v.WeightTotal >= v.Weight
+		beside := v.Sends() && v.WeightTotal >= v.Weight && !v.throttled
 		if beside {
 			b.OthersSeen = now
 		}

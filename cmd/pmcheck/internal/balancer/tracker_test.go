@@ -25,7 +25,7 @@ func TestParseViewIsStrict(t *testing.T) {
 		node:          "lb1",
 	}
 	settled := full
-	settled.State, settled.Step, settled.Steps = "NOLB", 0, 0
+	settled.State, settled.Step, settled.Steps, settled.throttled = "NOLB", 0, 0, true
 	for header, want := range map[string]*View{ // nil: refused
 		"UP 1/3" + rest:                          &full,
 		"NOLB" + rest + "; throttle=50%; future": &settled,
@@ -213,6 +213,8 @@ func TestServerThatLeftRecentlyIsMissing(t *testing.T) {
 		{"one of two others, of a tenth of the weight", "UP 100/120, UP 100/110", 0},
 		{"a backup, while this one was out", "UP 100/100, NOLB 100/100, UP 100/100", 0},
 		{"none: this one is a backup, and the main server comes back slowly", "UP 100/100, UP 100/7, UP 100/100", 0},
+		{"none: this one is a backup, and comes back slowly", "UP 7/100; throttle=5%, UP 100/100", 0},
+		{"another, since this one is back", "UP 7/107; throttle=5%, UP 100/200, UP 100/100", 1},
 		{"the only other, since this one was out", "UP 100/200, NOLB 100/100, UP 100/100", 1},
 		{"the other one, while this one was out for long",
 			"UP 100/300, DOWN 100/200, DOWN 100/100, +14m, UP 100/200", 0},

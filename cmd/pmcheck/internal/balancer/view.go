@@ -37,6 +37,7 @@ type View struct {
 	SessionsTotal int `json:"sessions_total"`
 
 	node, name string
+	throttled  bool // the master gets its weight gradually: slowstart
 }
 
 // Sends reports whether the master is UP for the balancer, which then gives it new sessions. HAProxy
@@ -93,6 +94,8 @@ func parseView(header string) *View {
 			v.node = value
 		case "weight":
 			ok = ok && pair(value, &v.Weight, &v.WeightTotal)
+		case "throttle":
+			v.throttled = true
 		case "scur":
 			ok = ok && pair(value, &v.Sessions, &v.SessionsTotal)
 		}
