@@ -35,7 +35,7 @@ func bootFake(t *testing.T, name, yaml string) *hostSite {
 // afterwards, and the next stop must be guarded as well.
 func TestGuardAfterACancelledStop(t *testing.T) {
 	t.Parallel()
-	s := bootFake(t, "cancel", "guard:\n  wait: 10m\n  return: 1s\n")
+	s := bootFake(t, "cancel", "balancers: ["+lab.BridgeAddress+"]\nguard:\n  wait: 10m\n  return: 1s\n")
 	ask := func(url string) { // from outside of the host, all the time
 		lab.StartProgram(t, s.Net.Command("curl", "-s", "--rate", "2/s", "--retry", "10", "--retry-connrefused", url))
 	}
