@@ -150,7 +150,7 @@ func (h *HAProxy) Stats() ([]ServerStat, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseStats(answer)
+	return ParseStats(answer)
 }
 
 // Status returns the status of a server: "UP", "UP 1/2" on the way down, "DOWN", ..., or why it is not known.

@@ -19,11 +19,14 @@ type ServerStat struct {
 	CheckMillis     int    // how long the last check took
 	Failures        int    // of checks while the server was UP, ever
 	SessionsTotal   int    // ever
+	Queued          int    // connections that wait for this server
+	Downs           int    // how often it went from UP to DOWN
+	Ramps           bool   // slowstart limits it
 }
 
-// parseStats reads the answer to "show stat". Frontends and backend totals are left out.
+// ParseStats reads the answer to "show stat". Frontends and backend totals are left out.
 // Columns are found by name, since their order changes between versions of HAProxy.
-func parseStats(answer string) (stats []ServerStat, err error) {
+func ParseStats(answer string) (stats []ServerStat, err error) {
 	reader := csv.NewReader(strings.NewReader(strings.TrimPrefix(answer, "# ")))
 	reader.FieldsPerRecord = -1
 	rows, err := reader.ReadAll()
@@ -52,6 +55,9 @@ func parseStats(answer string) (stats []ServerStat, err error) {
 				CheckMillis:   number("check_duration"),
 				Failures:      number("chkfail"),
 				SessionsTotal: number("stot"),
+				Queued:        number("qcur"),
+				Downs:         number("chkdown"),
+				Ramps:         text("throttle") != "",
 			})
 		}
 	}
