@@ -37,8 +37,10 @@ func (e *example) startMaster(host, yaml string) {
 	standIn := "localhost:" + lab.Port(e.t, site.MasterAddress()) // it is PuppetDB, too
 	site.Configure(strings.ReplaceAll(yaml, "localhost:8081", standIn))
 	site.Master.SetPuppetDB("running")
+	site.Master.SetService("broker-service", "running")
 	startEchoAt(e.t, e.where(host, "8140"))
 	startEchoAt(e.t, e.where(host, "8081"))
+	startEchoAt(e.t, e.where(host, "8142"))
 	site.Start()
 	site.WaitServing(20 * time.Second)
 	e.sites = append(e.sites, site)

@@ -15,20 +15,25 @@ func TestRolesBehindOneAddress(t *testing.T) {
 	lab.Real(t)
 	t.Parallel()
 	e := newExample(t, "roles.cfg", 7)
-	const services, puppetdb = "services: [ca]", "puppetdb: {address: localhost:8081}"
-	for _, setting := range []string{services, puppetdb} {
+	const ca, broker = "services: [ca]", "services: [broker-service]"
+	const puppetdb = "puppetdb: {address: localhost:8081}"
+	for _, setting := range []string{ca, broker, puppetdb} {
 		if !strings.Contains(e.text, strconv.Quote(setting)) {
 			t.Errorf("the example does not print %q, which this test tries", setting)
 		}
 	}
 	for _, host := range []string{"11", "12", "21", "22"} {
-		e.startMaster(host, services+"\n"+puppetdb+"\n")
+		e.startMaster(host, "services: [ca, broker-service]\n"+puppetdb+"\n")
 	}
 	e.start()
 	first := e.sites[0]
 	first.Master.SetService("ca", "error")
 	e.waitFor("CA in error", "DOWN", 10*time.Second, "puppetca/puppet1")
 	first.Master.SetService("ca", "running")
+	first.Master.SetService("broker-service", "error")
+	e.waitFor("broker in error", "DOWN", 10*time.Second, "broker/puppet1")
+	e.waitFor("broker in error", "UP", time.Second, "puppet/puppet1", "puppetfiles/puppet3")
+	first.Master.SetService("broker-service", "running")
 	first.Master.SetPuppetDB("error")
 	if _, status := first.Run("drain", "--hold", "catalogs", "--service", "server"); status != 0 {
 		t.Errorf("exit status of drain --service server %d, want 0", status)

@@ -1,6 +1,7 @@
 package peers_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -13,15 +14,14 @@ const agentName = "agent.example.com"
 
 // startMaster boots a real master with pmcheck at an address of the examples. It does not wait until the master is
 // ready.
-func startMaster(t *testing.T, n *lab.Network, name, address string, opts lab.PuppetMasterOptions) *lab.PuppetMaster {
+func startMaster(t *testing.T, n *lab.Network, name, address, yaml string,
+	opts lab.PuppetMasterOptions) *lab.PuppetMaster {
 	t.Helper()
 	h := n.Boot(name)
 	h.MustRun("ip", "address", "add", address+"/24", "dev", "eth0")
 	h.Copy(lab.Build(t), "/usr/local/bin/pmcheck", 0o755)
 	h.MustRun("mkdir", "-p", "/run/pmcheck/holds", "/var/lib/pmcheck/holds")
-	if opts.CA == nil {
-		h.WriteFile("/etc/pmcheck/pmcheck.yaml", "services: [ca]\n", 0o644)
-	}
+	h.WriteFile("/etc/pmcheck/pmcheck.yaml", yaml, 0o644)
 	master := h.StartPuppetMaster(opts)
 	master.SetSitePP(`notify { "compiled by ${facts['clientcert']}": }` + "\n")
 	lab.StartProgram(t, h.Command("/usr/local/bin/pmcheck", "serve"))
@@ -57,7 +57,7 @@ func realNetwork(t *testing.T, addresses ...string) *lab.Network {
 func TestAgentReachesTheNextSite(t *testing.T) {
 	t.Parallel()
 	n := realNetwork(t, first, second, names)
-	master := startMaster(t, n, "m3", third, lab.PuppetMasterOptions{
+	master := startMaster(t, n, "m3", third, "services: [ca]\n", lab.PuppetMasterOptions{
 		AltNames: []string{"puppet-north.example.com", "puppet-south.example.com", "ca.example.com"},
 	})
 	lab.StartDemo(t, n, first).Type("drain", "drain")
@@ -72,27 +72,40 @@ func TestAgentReachesTheNextSite(t *testing.T) {
 		"Yielding next server of puppet-north.example.com:8140")
 }
 
-// TestAgentUsesEveryRole: through one address, an agent gets its certificate and its catalog from one master and sends
-// its report to another.
+// TestAgentUsesEveryRole: through one address, an agent gets its certificate and its catalog from one master, and
+// sends its report to another, from which it fetches a large file.
 func TestAgentUsesEveryRole(t *testing.T) {
 	t.Parallel()
 	n := realNetwork(t)
-	compiler := startMaster(t, n, "m1", first, lab.PuppetMasterOptions{
+	compiler := startMaster(t, n, "m1", first, "services: [ca]\n", lab.PuppetMasterOptions{
 		AltNames: []string{"puppet.example.com", "puppetca.example.com"},
 	})
 	compiler.WaitReady(5 * time.Minute)
-	reporter := startMaster(t, n, "m3", third, lab.PuppetMasterOptions{
+	reporter := startMaster(t, n, "m3", third, "", lab.PuppetMasterOptions{
 		CA:       compiler,
-		AltNames: []string{"puppetreport.example.com"},
+		AltNames: []string{"puppetreport.example.com", "puppetfiles.example.com"},
 	})
 	reporter.WaitReady(5 * time.Minute)
 	haproxy := n.StartHAProxy(t, lab.Read(t, example(t, "haproxy/roles.cfg")))
-	servers := map[string]string{"puppet": "puppet1", "puppetca": "puppet1", "puppetreport": "puppet3"}
+	servers := map[string]string{
+		"puppet":       "puppet1",
+		"puppetca":     "puppet1",
+		"puppetreport": "puppet3",
+		"puppetfiles":  "puppet3",
+	}
 	for backend, name := range servers {
 		haproxy.WaitStatus(backend, name, "UP", time.Minute)
 	}
+	const fetched = "/var/tmp/fetched"
 	h := reporter.Host
-	h.MustRun("sh", "-c", "echo "+front+" puppet.example.com puppetca.example.com puppetreport.example.com >>/etc/hosts")
+	h.WriteFile("/etc/puppet/fileserver.conf", "[large]\n    path /srv/large\n    allow *\n", 0o644)
+	h.MustRun("sh", "-c", "install -d /srv/large; head -c 20000000 /dev/urandom >/srv/large/image")
+	compiler.SetSitePP(fmt.Sprintf(`
+file { %q: source => 'puppet://puppetfiles.example.com/large/image' }
+notify { "compiled by ${facts['clientcert']}": }
+`, fetched))
+	h.MustRun("sh", "-c", "echo "+front+" puppet.example.com puppetca.example.com puppetreport.example.com "+
+		"puppetfiles.example.com >>/etc/hosts")
 	runAgent(t, h, []string{"--server", "puppet.example.com", "--ca_server", "puppetca.example.com",
 		"--report_server", "puppetreport.example.com", "--report"})
 	reports := func(h *lab.Host) string {
@@ -104,6 +117,7 @@ func TestAgentUsesEveryRole(t *testing.T) {
 	if got := reports(compiler.Host); got != "" {
 		t.Errorf("the master for catalogs has the report %s", got)
 	}
+	h.MustRun("cmp", "/srv/large/image", fetched)
 	for backend, name := range servers {
 		if haproxy.Stat(backend, name).SessionsTotal == 0 {
 			t.Errorf("HAProxy sent no connection to %s/%s", backend, name)
