@@ -1,6 +1,8 @@
 package e2e_test
 
 import (
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -53,6 +55,7 @@ func TestPoolExample(t *testing.T) {
 	e.startMaster("12", "")
 	e.testReload()
 	e.testHeld(drain.Maint, "DOWN", 7*time.Second)
+	e.testStats()
 	e.testReason()
 }
 
@@ -67,6 +70,23 @@ func (e *example) testReason() {
 	}
 	if log := e.haproxy.Log(); !strings.Contains(log, `code: 503, info: "`+reason+`"`) {
 		e.t.Errorf("HAProxy's log does not say %q:\n%s", reason, log)
+	}
+}
+
+// testStats: the page and the metrics are there, and have the masters.
+func (e *example) testStats() {
+	e.t.Helper()
+	for path, want := range map[string]string{
+		"/":        ">puppet1<",
+		"/metrics": `haproxy_server_status{proxy="puppet",server="puppet1",state="UP"} 1`,
+	} {
+		resp, err := http.Get("http://127.0.0.1:8404" + path)
+		lab.Must(e.t, err)
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(body), want) {
+			e.t.Errorf("%s: %s, %v, lacks %q", path, resp.Status, err, want)
+		}
 	}
 }
 
