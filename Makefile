@@ -22,7 +22,7 @@ MORE = chromium puppet-lint puppet-strings metadata-json-lint ruby-rspec-puppet 
 	puppet-module-puppetlabs-apt puppet-module-puppetlabs-stdlib puppet-module-puppetlabs-concat puppet-module-puppetlabs-haproxy \
 	puppet-module-puppetlabs-postgresql puppet-module-camptocamp-systemd \
 	prometheus jsonnet keepalived gdnsd nftables nginx-light libnginx-mod-stream lintian rpm rpmlint \
-	apt-utils createrepo-c dnf buildah \
+	apt-utils createrepo-c dnf buildah jq socat \
 	mandoc shellcheck gnupg secilc icinga2-bin monitoring-plugins-basic mmdebstrap qemu-user-static \
 	$(if $(shell command -v npm),,npm)
 
@@ -131,7 +131,7 @@ soak: deps ## checks, toggles, rotations and restarts for a quarter of an hour, 
 
 .PHONY: bench
 bench: deps ## measure against HAProxy and the xinetd check
-	$(GO) test -run '^$$' -bench Cost -benchtime 1x -timeout 2h ./cmd/pmcheck/internal/test/bench
+	$(GO) test -run '^$$' -bench 'Cost|Noticing|BadNetwork' -benchtime 1x -timeout 2h ./cmd/pmcheck/internal/test/bench
 
 .PHONY: pictures
 pictures: deps-all ## take the pictures in the documents anew, from the running program
