@@ -119,10 +119,11 @@ func (l List) Trusted() List {
 	return l.keep(func(b *Balancer) bool { return b.Listed && b.Counts() })
 }
 
-// Decide reports whether views decide alone about a service in a mode: a trusted balancer with other servers sends
-// its view.
-func (l List) Decide(service string, mode drain.Mode) bool {
-	return l.Told(service, mode).Trusted().any(func(b *Balancer) bool { return b.View != nil && b.Pooled() })
+// Decide reports whether views decide alone about a service in a mode: a trusted balancer shows or expects other
+// servers, and none follows blindly.
+func (l List) Decide(service string, mode drain.Mode, now time.Time) bool {
+	told := l.Told(service, mode)
+	return len(told.Trusted().Pool(now)) > 0 && len(told.Blind()) == 0
 }
 
 // LoneAt reports whether an address is that of trusted balancers all of which have this master alone: their agents

@@ -98,13 +98,15 @@ func TestOneVoiceAloneDecidesNothing(t *testing.T) {
 		{"pair", false, false},        // it may be any client
 		{"alone-listed", true, false}, // it has no pool
 		{"pair-listed", false, true},
+		{"pair-listed blind-listed", false, false}, // which would follow at once
+		{"expects", false, false},
 		{"blind-listed", false, false},
 	} {
 		list := everyKind(now).pick(tt.nodes)
 		if allLone := list.AllLone(now); allLone != tt.allLone {
 			t.Errorf("%q: all are lone: %v, want %v", tt.nodes, allLone, tt.allLone)
 		}
-		if decide := list.Decide("server", drain.Drain); decide != tt.decide {
+		if decide := list.Decide("server", drain.Drain, now); decide != tt.decide {
 			t.Errorf("%q: views decide: %v, want %v", tt.nodes, decide, tt.decide)
 		}
 	}
