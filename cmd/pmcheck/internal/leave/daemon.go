@@ -11,7 +11,7 @@ import (
 // daemonPause is how long a restart of the daemon may take.
 const daemonPause = 5 * time.Second
 
-// Presence is what is known of the daemon.
+// A presence says whether there is a daemon.
 type presence int
 
 const (
@@ -28,6 +28,7 @@ type daemon struct {
 	status   status.Status       // the last one; zero if the daemon has never answered
 	presence presence
 	lost     time.Time // since when the daemon does not answer; zero while it does
+	ran      time.Time // when a process was last known to run
 }
 
 // next reads the next status. It returns an obstacle if there is none.
@@ -37,6 +38,7 @@ func (d *daemon) next(ctx context.Context) []status.Obstacle {
 		d.status = s
 		d.presence = answers
 		d.lost = time.Time{}
+		d.ran = time.Now()
 		d.heard(s)
 		return nil
 	}
@@ -44,12 +46,18 @@ func (d *daemon) next(ctx context.Context) []status.Obstacle {
 	if d.lost.IsZero() {
 		d.lost = time.Now()
 	}
-	d.presence = d.missing(ctx, err)
+	if d.ran.IsZero() {
+		d.ran = d.lost
+	}
+	d.presence = d.classify(ctx, err)
+	if d.presence == silent {
+		d.ran = time.Now()
+	}
 	return unknown(err)
 }
 
-// missing returns what the daemon is that has not answered.
-func (d *daemon) missing(ctx context.Context, err error) presence {
+// classify returns what a daemon is that has not answered.
+func (d *daemon) classify(ctx context.Context, err error) presence {
 	if time.Since(d.lost) < daemonPause {
 		return pauses
 	}

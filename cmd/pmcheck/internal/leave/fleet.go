@@ -109,7 +109,7 @@ func unchangedFor(answer http.Header) time.Duration {
 	return max(0, said.Sub(since))
 }
 
-// A verdict of the fleet: what keeps a master from leaving, by what the other masters say.
+// A fleetView is the verdict of the fleet: what keeps a master from leaving, by what the other masters say.
 type fleetView struct {
 	obstacles []status.Obstacle
 	silent    []string // members that do not answer
@@ -163,8 +163,8 @@ func Misses(others []Witness, maxOut config.MaxOut) (list []status.Obstacle, sil
 	return v.obstacles, v.silent
 }
 
-// asksFleet reports whether the fleet is asked about a service in a mode: unless a budget decides, or views of
-// balancers that the configuration names.
+// asksFleet reports whether the fleet is asked about a service in a mode: unless views of balancers that the
+// configuration names decide. A budget that counts is asked instead of it.
 func (w World) asksFleet(s status.Status, service string, mode drain.Mode) bool {
 	return w.Fleet != nil && Budgeted(service) && !s.Balancers.Decide(monitor.Server, mode, s.Time)
 }

@@ -108,10 +108,9 @@ func (d *departure) out(ctx context.Context) error {
 		return err
 	}
 
-	// A hold that waits for nobody is already firm, and a command that did not ask for more is done.
 	nobodyListens := d.want.Now || d.seen.absent()
 	if nobodyListens && !d.want.Idle {
-		return nil
+		return d.hold(drain.Firm)
 	}
 	if !d.want.Now {
 		if err := d.letGo(ctx); err != nil {
@@ -161,8 +160,8 @@ func (d *departure) admitted(ctx context.Context) error {
 	return err
 }
 
-// turn asks the witnesses, one after the other: the budget, the other masters, the balancers. It blocks until each
-// can do without the master, and returns how patient the hold must be.
+// turn asks the budget or, if none counts, the other masters. It blocks until they can do without this one, and returns
+// how patient the hold must be: the balancers, the third witness, are asked by the daemon, check by check.
 func (d *departure) turn(ctx context.Context) (drain.Leaving, error) {
 	if d.waitsForNobody() {
 		return drain.Firm, nil
@@ -183,7 +182,7 @@ func (d *departure) turn(ctx context.Context) (drain.Leaving, error) {
 		return drain.Firm, err
 	}
 	d.noteWithoutWitness()
-	return drain.LeavingInTurn, nil // the balancers are asked by the daemon, check by check
+	return drain.LeavingInTurn, nil
 }
 
 // waitsForNobody reports whether no balancer and no other master has to agree: the master does not serve, or is held
@@ -196,9 +195,11 @@ func (d *departure) waitsForNobody() bool {
 	if err != nil {
 		return false // nothing is known of it
 	}
-	held := v.Mode != drain.Ready && v.Leaving == drain.Firm
-	return held || !v.Verdict.Health.Serves()
+	return isOut(v) || !v.Verdict.Health.Serves()
 }
+
+// isOut reports whether a service is held, and no balancer keeps it.
+func isOut(v status.ServiceStatus) bool { return v.Mode != drain.Ready && v.Leaving == drain.Firm }
 
 // letGo waits until every balancer has let go of the master. A stop whose time is over goes on wherever there is
 // another server, and at last in any case.
@@ -249,7 +250,11 @@ func (d *departure) firm(ctx context.Context) error {
 
 	d.patience.firm = time.Now()
 	_, err := d.wait(ctx, phaseLast, 0, func(ctx context.Context) (list []status.Obstacle, err error) {
-		if unanswered := d.seen.next(ctx); unanswered != nil {
+		unanswered := d.seen.next(ctx)
+		if d.seen.absent() {
+			return nil, nil
+		}
+		if unanswered != nil {
 			return unanswered, nil
 		}
 		heard := d.seen.status
@@ -326,11 +331,15 @@ func (d *departure) unattended() time.Time {
 	if d.seen.silent() && d.setAt.After(d.seen.lost) {
 		return d.setAt
 	}
+	if d.seen.absent() {
+		return d.seen.ran
+	}
 	return d.seen.lost
 }
 
 // wait looks until the way has been clear for settled, or the phase is over. It returns nil if the way is clear, and
-// what was in the way if the phase is over and the party goes on all the same.
+// what was in the way if the phase is over and the party goes on all the same. Each look ends the way out if the master
+// need not leave any more, if the hold is gone, or if the pool cannot do without the master.
 func (d *departure) wait(ctx context.Context, of phase, settled time.Duration,
 	look func(ctx context.Context) ([]status.Obstacle, error)) (left []status.Obstacle, err error) {
 	expired := func() bool { return !time.Now().Before(d.party.end(of)) }

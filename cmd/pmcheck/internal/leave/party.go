@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// A phase is a part of the way out that may take a time of its own.
+// A phase is a part of the way out that ends. The first four of a stop share its turn.
 type phase int
 
 const (
@@ -84,9 +85,7 @@ func (c *command) mustStay(phase) (list []status.Obstacle) {
 // isNeeded reports whether a balancer has no other server, and expects none back. With --now there is no time for one
 // to come back. A master that is out already is not needed.
 func (c *command) isNeeded(b *status.Balancer) bool {
-	v, _ := c.way.seen.status.Service(b.Service)
-	isOut := v.Mode != drain.Ready && v.Leaving == drain.Firm
-	if isOut {
+	if v, _ := c.way.seen.status.Service(b.Service); isOut(v) {
 		return false
 	}
 	if c.way.want.Now {
@@ -151,7 +150,8 @@ func (s *stop) mustStay(of phase) (list []status.Obstacle) {
 		return nil
 	}
 	elsewhere := seen.Gate.Runs(seen.Time) || len(young(seen)) > 0
-	if elsewhere || !s.way.hearing().AllLone(seen.Time) {
+	server, _ := seen.Service(monitor.Server)
+	if elsewhere || isOut(server) || !s.way.hearing().AllLone(seen.Time) {
 		return nil
 	}
 	for _, b := range s.way.lone() {

@@ -61,7 +61,7 @@ func (d *departure) claimSlot(ctx context.Context) (counts bool, err error) {
 // isOf reports whether there is no error but that of the database.
 func isOf(err, last error) bool { return err == nil || errors.Is(err, last) }
 
-// claim returns what the budget is asked. Of a master that does not say whether it serves, it is assumed.
+// claim returns what the budget is asked. A master of which that is not known is taken for one that serves.
 func (d *departure) claim() budget.Claim {
 	by := d.want.Hold.Holder
 	if by == drain.Operator {
@@ -70,7 +70,7 @@ func (d *departure) claim() budget.Claim {
 	return budget.Claim{
 		Reason: d.want.Hold.Reason,
 		By:     by,
-		Serves: d.seen.silent() || d.seen.status.Serves(),
+		Serves: d.seen.presence != answers || d.seen.status.Serves(),
 		Force:  d.want.Force,
 	}
 }
