@@ -103,6 +103,7 @@ test-all: test deps-all ## and packages, module, other balancers, browser, Debia
 proof: export LAB_PROOF = $(CURDIR)/packaging/doc/proof.md
 proof: ## measure everything, and write packaging/doc/proof.md; two hours
 	$(GO) test -count 1 -v -timeout 1h -run '^TestStates$$' ./cmd/pmcheck/internal/test/e2e
+	PMCHECK_LONG=1 $(GO) test -count 1 -v -timeout 1h -run '^TestLeavingInTheSameMoment$$' ./cmd/pmcheck/internal/test/e2e
 	$(MAKE) explore bench faults soak e2e
 
 .PHONY: explore

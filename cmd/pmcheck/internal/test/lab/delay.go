@@ -51,6 +51,9 @@ func (d *Delay) serve(client *net.TCPConn) {
 	both.Go(func() { d.deliver(server, client) })
 	both.Go(func() { d.deliver(client, server) })
 	both.Wait()
+	for _, done := range []*net.TCPConn{client, server} {
+		_ = done.SetLinger(0) // no socket stays in TIME_WAIT: the kernel would look through thousands
+	}
 }
 
 // deliver copies from one connection to another until the first ends, and ends the other then.
