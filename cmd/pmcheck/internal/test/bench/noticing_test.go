@@ -69,7 +69,7 @@ func BenchmarkNoticing(b *testing.B) {
 	report(b, table)
 }
 
-// BenchmarkBadNetwork publishes how soon HAProxy notices, for each pace, that a host does not answer at all, and what
+// BenchmarkBadNetwork prints how soon HAProxy notices, for each pace, that a host does not answer at all, and what
 // takes a healthy master DOWN: a network that is cut for a few seconds, or that loses packets.
 func BenchmarkBadNetwork(b *testing.B) {
 	lab.Real(b)
@@ -109,7 +109,6 @@ func BenchmarkBadNetwork(b *testing.B) {
 		table += fmt.Sprintf("| %s | %s | %d, %d, %d, %d | %d |\n", p.name, dead.of(i, 404),
 			cuts[1][i], cuts[2][i], cuts[3][i], cuts[4][i], loss[i])
 	}
-	lab.Publish(b, "bad-network", table)
 	report(b, table)
 }
 
