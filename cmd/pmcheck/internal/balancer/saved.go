@@ -34,7 +34,7 @@ func (b *Balancer) impossible() string {
 			return "texts"
 		}
 	}
-	if !printable(b.Node) || !printable(b.Name) || b.Source.Zone() != "" {
+	if !isName(b.Node) || !isName(b.Name) || b.Source.Zone() != "" {
 		return "names"
 	}
 	for _, code := range []int{b.Drain, b.Maint, b.Unhealthy, b.Answer.Code} {

@@ -119,30 +119,50 @@ func (t *Tracker) note(c Check, now time.Time) *Balancer {
 }
 
 // admit returns the entry of a balancer, which it adds if there is none, or nil if there is no room. A client
-// with maxPerSource entries that is not listed loses its oldest one, and a full list the oldest that has stopped
-// asking, or neither sends its view nor is listed.
+// with maxPerSource entries that is not listed loses its oldest one. A full list loses the oldest that has stopped
+// asking or does not count, or one of the network that has the most: however many names a client takes, it keeps no
+// balancer out.
 func (t *Tracker) admit(b Balancer, now time.Time) *Balancer {
 	if at := slices.IndexFunc(t.list, func(known *Balancer) bool { return known.key() == b.key() }); at >= 0 {
 		return t.list[at]
 	}
-	own := func(other *Balancer) bool { return network(other.Source) == network(b.Source) }
-	share := 0
+
+	shares := map[netip.Prefix]int{} // of networks that are not listed
 	for _, other := range t.list {
-		if own(other) {
-			share++
+		if !other.Listed {
+			shares[network(other.Source)]++
 		}
 	}
-	if share >= maxPerSource && !b.Listed {
-		t.forgetOldest(own)
+	of := func(n netip.Prefix) func(*Balancer) bool {
+		return func(other *Balancer) bool { return !other.Listed && network(other.Source) == n }
+	}
+	own := network(b.Source)
+	if shares[own] >= maxPerSource && !b.Listed {
+		t.forgetOldest(of(own))
 	}
 	if len(t.list) >= maxBalancers {
-		t.forgetOldest(func(b *Balancer) bool { return b.gone(now) || b.View == nil && !b.Listed })
+		t.forgetOldest(func(b *Balancer) bool { return b.gone(now) || !b.Counts() })
+	}
+	if len(t.list) >= maxBalancers {
+		if most := largest(shares); shares[most] > shares[own]+1 {
+			t.forgetOldest(of(most))
+		}
 	}
 	if len(t.list) >= maxBalancers {
 		return nil
 	}
 	t.list = append(t.list, &b)
 	return &b
+}
+
+// largest returns the network with the most entries.
+func largest(shares map[netip.Prefix]int) (most netip.Prefix) {
+	for n, share := range shares {
+		if share > shares[most] {
+			most = n
+		}
+	}
+	return most
 }
 
 // Restore adds what All returned in an earlier process. It does not replace

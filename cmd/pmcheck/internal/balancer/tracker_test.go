@@ -40,6 +40,7 @@ func TestParseViewIsStrict(t *testing.T) {
 		"UP; weight=99999999999999/1":            nil,
 		"UP; scur=a/b":                           nil,
 		"UP; name=a\x1b[31mb":                    nil,
+		"UP; name=a,b":                           nil, // HAProxy has no such name
 		"UP; node=" + strings.Repeat("a", maxName+1): nil,
 		"UP; " + strings.Repeat("x", maxView):        nil,
 	} {
@@ -72,13 +73,13 @@ func TestViewCountsOtherServers(t *testing.T) {
 	}
 }
 
-// FuzzParseView: of any header, only short and printable names are kept, and no negative numbers.
+// FuzzParseView: of any header, only names of HAProxy are kept, and no negative numbers.
 func FuzzParseView(f *testing.F) {
 	f.Add("UP 2/3; address=198.51.100.7; port=8140; name=puppet/m1; node=lb1; weight=1/2; scur=3/7; qcur=0")
 	f.Add("UP; weight=/; scur==;;;")
 	f.Fuzz(func(t *testing.T, header string) {
 		v := parseView(header)
-		if v != nil && (!printable(v.name) || !printable(v.node) || min(v.Weight, v.Sessions, v.OthersWeight()) < 0) {
+		if v != nil && (!isName(v.name) || !isName(v.node) || min(v.Weight, v.Sessions, v.OthersWeight()) < 0) {
 			t.Errorf("kept %+v", v)
 		}
 	})
@@ -120,6 +121,28 @@ func TestABalancerIsForgottenAfterItsPause(t *testing.T) {
 		}
 		if len(b.All().Current(last.Add(tt.after))) != 1 || len(b.All().Current(last.Add(tt.after+1))) != 0 {
 			t.Errorf("%s: not forgotten after %s", tt.name, tt.after)
+		}
+	}
+}
+
+// TestACrowdKeepsNoSteadyBalancerOut: a balancer without a view that counts stays, however many views come, and another
+// finds room.
+func TestACrowdKeepsNoSteadyBalancerOut(t *testing.T) {
+	now, b := time.Now(), new(Tracker)
+	steady, late := netip.MustParseAddr("203.0.113.1"), netip.MustParseAddr("203.0.113.2")
+	for range steadyChecks {
+		now = now.Add(2 * time.Second)
+		record(b, steady, Check{}, 200, now)
+	}
+	for n := range 64 * maxPerSource {
+		from := netip.AddrFrom4([4]byte{198, 51, 100, byte(n / maxPerSource)})
+		view := fmt.Sprintf("DOWN; name=b%d/m1; node=hostile; weight=0/100", n%maxPerSource)
+		record(b, from, Check{View: view}, 503, now)
+	}
+	record(b, late, Check{View: "UP; name=b/m1; node=lb1; weight=100/200"}, 200, now)
+	for _, source := range []netip.Addr{steady, late} {
+		if !b.All().Current(now).any(func(b *Balancer) bool { return b.Source == source }) {
+			t.Errorf("%s has lost its place", source)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package balancer
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,7 +101,7 @@ func parseView(header string) *View {
 			ok = ok && pair(value, &v.Sessions, &v.SessionsTotal)
 		}
 	}
-	if !ok || !printable(v.name) || !printable(v.node) {
+	if !ok || !isName(v.name) || !isName(v.node) {
 		return nil
 	}
 	return v
@@ -121,7 +122,7 @@ func count(text string, n *int) bool {
 	return err == nil
 }
 
-// printable reports whether a name can be shown and kept.
-func printable(name string) bool {
-	return len(name) <= maxName && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' })
-}
+// isName reports whether a name is one that HAProxy accepts for a node, a backend or a server, and can be kept.
+func isName(name string) bool { return len(name) <= maxName && nameOfHAProxy.MatchString(name) }
+
+var nameOfHAProxy = regexp.MustCompile(`^[\w.:/-]*$`)

@@ -142,16 +142,19 @@ func (s *stop) wanted(ctx context.Context) error {
 
 // mustStay names the balancers if this master is all that each of them has, and no gate sends agents elsewhere: then
 // a drain would only take the master from its agents earlier. A balancer that is lone beside others forbids nothing,
-// nor does one that speaks before the others can have. While the budget or the fleet is asked, those know of masters
-// that balancers have given up.
+// nor does one that speaks before the others can have.
 func (s *stop) mustStay(of phase) (list []status.Obstacle) {
 	seen := s.way.seen.status
-	if of == phaseSlot || of == phaseFleet {
+	server, _ := seen.Service(monitor.Server)
+	elsewhere := seen.Gate.Runs(seen.Time) || len(young(seen)) > 0
+	if elsewhere || isOut(server) || !s.way.hearing().AllLone(seen.Time) {
 		return nil
 	}
-	elsewhere := seen.Gate.Runs(seen.Time) || len(young(seen)) > 0
-	server, _ := seen.Service(monitor.Server)
-	if elsewhere || isOut(server) || !s.way.hearing().AllLone(seen.Time) {
+
+	// The budget and the fleet know of masters that balancers have given up, and any client can claim to be one.
+	asksOthers := s.way.world.Claim != nil || s.way.world.Fleet != nil
+	trusted := len(s.way.hearing().WithAgents().Trusted()) > 0
+	if of < phaseTold && asksOthers && !trusted {
 		return nil
 	}
 	for _, b := range s.way.lone() {

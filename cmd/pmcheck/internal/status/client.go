@@ -1,7 +1,6 @@
 package status
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,13 +21,13 @@ import (
 // ErrNoDaemon is wrapped by errors of a Client that gets no answer from a daemon.
 var ErrNoDaemon = errors.New("the daemon does not answer")
 
-// Bounds on what is read from a daemon. The status of a master with 5,000 requests has 600 KiB and
-// 15,000 values. In memory a value can take a hundred times what it takes in JSON, as one of
+// Bounds on what is read from a daemon. The status of a master with 5,000 requests and as many balancers as are
+// remembered has 1 MiB and 40,000 values. In memory a value can take a hundred times what it takes in JSON, as one of
 // {"services":[{},{},… does.
 const (
 	maxStatus = 2 << 20
 	maxHeader = 16 << 10
-	maxValues = 20_000
+	maxValues = 60_000
 )
 
 const (
@@ -117,10 +116,28 @@ func decode(body io.Reader, s *Status) error {
 	switch {
 	case err != nil:
 		return err
-	case len(data) > maxStatus || bytes.Count(data, []byte(","))+bytes.Count(data, []byte("{")) > maxValues:
+	case len(data) > maxStatus || values(data) > maxValues:
 		return errors.New("the answer is too long")
 	}
 	return json.Unmarshal(data, s)
+}
+
+// values counts the values in JSON, each of which follows a comma or a brace outside of texts.
+func values(data []byte) (n int) {
+	inText, escaped := false, false
+	for _, c := range data {
+		switch {
+		case escaped:
+			escaped = false
+		case c == '\\':
+			escaped = inText
+		case c == '"':
+			inText = !inText
+		case !inText && (c == ',' || c == '{'):
+			n++
+		}
+	}
+	return n
 }
 
 // Follow returns a function that returns the status, at once the first time, and after a pause of 250 ms

@@ -2,6 +2,7 @@ package status_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
@@ -59,4 +61,30 @@ func answered(ctx context.Context, daemon http.HandlerFunc) (status.Status, erro
 	server := httptest.NewServer(daemon)
 	defer server.Close()
 	return status.Client{URL: server.URL}.Status(ctx)
+}
+
+// TestTheLargestStatusIsRead: whatever clients claim, a command can read the status of a master with as many balancers
+// as are remembered, each of which keeps the master, and with 5,000 requests.
+func TestTheLargestStatusIsRead(t *testing.T) {
+	name := strings.Repeat("a.b:", 32)
+	asks := "/?" + strings.Repeat(",{", 60)
+	s := status.Status{Services: []status.ServiceStatus{{Name: "server", Checks: []check.Finding{{Pool: &check.Pool{}}}}}}
+	v := &s.Services[0]
+	for range 256 {
+		b := status.Balancer{Node: name, Name: name, Service: "server", Asks: asks, View: &status.View{State: "UP"}}
+		s.Balancers = append(s.Balancers, b)
+		s.Silent = append(s.Silent, b)
+		v.Keeps = append(v.Keeps, b.Alone())
+		v.Obstacles = append(v.Obstacles, b.Alone())
+	}
+	for range 5_000 {
+		v.Checks[0].Pool.Waiting = append(v.Checks[0].Pool.Waiting, check.Loan{Request: "GET /puppet/v3/catalog/a,b"})
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(s)
+	}))
+	defer server.Close()
+	if _, err := (status.Client{URL: server.URL}).Status(t.Context()); err != nil {
+		t.Error(err)
+	}
 }
