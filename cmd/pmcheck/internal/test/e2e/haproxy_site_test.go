@@ -188,6 +188,8 @@ func TestSlowstartBoundsAReturningMaster(t *testing.T) {
     bind %s
     default_backend puppet
 backend puppet
+    balance leastconn
+    option redispatch 1
     timeout queue 1m
     option httpchk GET /
     server other %s maxconn 1
