@@ -105,6 +105,7 @@ func (s assignSite) testOut() {
 
 // testFull fills puppet1 with two connections and has a third one wait in its queue.
 func (s assignSite) testFull() {
+	s.waitRamped("puppet1")
 	s.setMaxconn("puppet1", 2)
 	for range 2 {
 		if conn := s.mustConnect(1); conn.master != "puppet1" {
@@ -129,6 +130,17 @@ func (s assignSite) testFull() {
 	}
 	s.setMaxconn("puppet1", 100)
 	s.waitGoesTo(1, "puppet1")
+}
+
+// waitRamped waits until slowstart no longer limits a server.
+func (s assignSite) waitRamped(server string) {
+	s.t.Helper()
+	waitFor(s.t, func() error {
+		if stat := s.stats()[server]; stat.Ramps {
+			return fmt.Errorf("slowstart limits %+v", stat)
+		}
+		return nil
+	})
 }
 
 func (s assignSite) setMaxconn(server string, maxconn int) {
@@ -257,12 +269,7 @@ func (s assignSite) testThousand() {
 	}
 	s.masters["puppet1"].Type("ready", lab.ServingBody)
 	s.waitStatus("puppet1", "UP")
-	waitFor(s.t, func() error {
-		if stat := s.stats()["puppet1"]; stat.Ramps {
-			return fmt.Errorf("slowstart limits %+v", stat)
-		}
-		return nil
-	})
+	s.waitRamped("puppet1")
 	home.Store(true)
 	replacements(3)
 	stop()
