@@ -88,7 +88,7 @@ func TestGuard(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			ordinary(2).run(t, func(ctx context.Context, p *pool) {
 				m, began := p.members[0], time.Now()
-				m.agents = began.Add(time.Minute)
+				m.worksUntil(began.Add(time.Minute))
 				g := m.guard(tt.holder, func() (systemd.Service, error) {
 					switch {
 					case tt.silent && time.Since(began) < 20*time.Second:
@@ -127,7 +127,7 @@ func TestGuard(t *testing.T) {
 func TestAStartLiftsTheHoldOfAnInterruptedReload(t *testing.T) {
 	ordinary(2).run(t, func(ctx context.Context, p *pool) {
 		m := p.members[0]
-		m.agents = time.Now().Add(time.Minute)
+		m.worksUntil(time.Now().Add(time.Minute))
 		interrupted, cancel := context.WithTimeout(ctx, 20*time.Second)
 		defer cancel()
 		if err := m.guard(drain.Reload, restarting).Out(interrupted); !errors.Is(err, context.DeadlineExceeded) {
@@ -241,7 +241,7 @@ func TestAKillHarmsNobody(t *testing.T) {
 		for after, ended := 0, false; !ended; after++ {
 			ordinary(2).run(t, func(ctx context.Context, p *pool) {
 				m := p.members[0]
-				m.agents = time.Now().Add(8 * time.Second)
+				m.worksUntil(time.Now().Add(8 * time.Second))
 				killed := m.dies(ctx, after)
 				run(ctx, p, m, m.guard(drain.Guard, restarting), killed)
 				ended = killed.ctx.Err() == nil

@@ -373,7 +373,7 @@ func TestOut(t *testing.T) {
 				if tt.setup != nil {
 					tt.setup(p)
 				}
-				m.agents = time.Now().Add(time.Minute)
+				m.worksUntil(time.Now().Add(time.Minute))
 				w := m.world()
 				if tt.world != nil {
 					tt.world(&w)

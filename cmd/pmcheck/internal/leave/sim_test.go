@@ -366,6 +366,13 @@ func saved(list balancer.List) (read balancer.List) {
 	return read
 }
 
+// worksUntil has the last agent of the master finish at a moment.
+func (m *member) worksUntil(end time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.agents = end
+}
+
 func (m *member) becomes(h check.Health) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
