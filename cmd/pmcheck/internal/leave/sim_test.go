@@ -463,7 +463,7 @@ func TestSimulatedPools(t *testing.T) {
 		"three, locked, without turns":  ordinary(3, locked, far),
 		"a pair, 503, without turns":    ordinary(2, plain),
 	} {
-		t.Run(name, func(t *testing.T) { s.simulate(t, seeds(4)) })
+		t.Run(name, func(t *testing.T) { s.simulate(t, seeds(2)) })
 	}
 }
 

@@ -154,6 +154,11 @@ func TestAStrangerTakesNothingAway(t *testing.T) {
 		"listed":           ordinary(2, turns, listed),
 		"listed and fleet": ordinary(2, turns, listed, alsoFleet),
 	}
+	if testing.Short() { // they are slow with the race detector
+		delete(shapes, "budget")
+		delete(shapes, "views and fleet")
+		delete(shapes, "listed and fleet")
+	}
 	var table []string
 	for name, s := range shapes {
 		for _, l := range leavers() {
