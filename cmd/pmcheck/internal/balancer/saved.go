@@ -29,29 +29,31 @@ func (s *Saved) UnmarshalJSON(data []byte) error {
 
 // impossible returns what of a balancer no Tracker keeps: "" if there is nothing.
 func (b *Balancer) impossible() string {
-	for _, shown := range []string{b.Service, b.Asks, b.Answer.Body} {
-		if shown != text.Printable(shown, maxName) {
-			return "texts"
-		}
+	unprintable := func(shown string) bool { return shown != text.Printable(shown, maxName) }
+	if slices.ContainsFunc([]string{b.Service, b.Asks, b.Answer.Body}, unprintable) {
+		return "texts"
 	}
 	if !isName(b.Node) || !isName(b.Name) || b.Source.Zone() != "" {
 		return "names"
 	}
-	for _, code := range []int{b.Drain, b.Maint, b.Unhealthy, b.Answer.Code} {
-		if code < 0 || code > 599 {
-			return "codes"
-		}
+	noCode := func(code int) bool { return code < 0 || code > 599 }
+	if slices.ContainsFunc([]int{b.Drain, b.Maint, b.Unhealthy, b.Answer.Code}, noCode) {
+		return "codes"
 	}
 	// The interval becomes a duration, and the weights are added up.
-	if b.Interval < 0 || b.Interval > maxNumber || b.Checks < 0 || b.Answers < 0 ||
-		outside(b.OthersWeight, b.UnitWeight) {
+	counted := b.Checks >= 0 && b.Answers >= 0 && !outside(b.OthersWeight, b.UnitWeight)
+	if !counted || b.Interval < 0 || b.Interval > maxNumber {
 		return "numbers"
 	}
-	if v := b.View; v != nil && (!isState(v.State) ||
-		outside(v.Step, v.Steps, v.Weight, v.WeightTotal, v.Sessions, v.SessionsTotal)) {
+	if b.View != nil && b.View.impossible() {
 		return "a view"
 	}
 	return ""
+}
+
+// impossible reports whether the view is none that a header can have.
+func (v *View) impossible() bool {
+	return !isState(v.State) || outside(v.Step, v.Steps, v.Weight, v.WeightTotal, v.Sessions, v.SessionsTotal)
 }
 
 // maxNumber bounds the numbers in a view.

@@ -78,33 +78,43 @@ func parseView(header string) *View {
 	if len(header) > maxView {
 		return nil
 	}
-	state, rest, _ := strings.Cut(header, ";")
 	v := &View{}
-	var steps string
-	v.State, steps, _ = strings.Cut(strings.TrimSpace(state), " ")
-	if !isState(v.State) {
-		return nil
-	}
-	ok := steps == "" || pair(steps, &v.Step, &v.Steps)
-	for field := range strings.SplitSeq(rest, ";") {
+	state, fields, _ := strings.Cut(header, ";")
+	ok := v.parseState(strings.TrimSpace(state))
+	for field := range strings.SplitSeq(fields, ";") {
 		key, value, _ := strings.Cut(strings.TrimSpace(field), "=")
-		switch key {
-		case "name":
-			v.name = value
-		case "node":
-			v.node = value
-		case "weight":
-			ok = ok && pair(value, &v.Weight, &v.WeightTotal)
-		case "throttle":
-			v.throttled = true
-		case "scur":
-			ok = ok && pair(value, &v.Sessions, &v.SessionsTotal)
-		}
+		ok = v.parseField(key, value) && ok
 	}
 	if !ok || !isName(v.name) || !isName(v.node) {
 		return nil
 	}
 	return v
+}
+
+// parseState parses a state, and the steps on the way to another one if there are any.
+func (v *View) parseState(text string) bool {
+	state, steps, _ := strings.Cut(text, " ")
+	v.State = state
+	if steps == "" {
+		return isState(state)
+	}
+	return isState(state) && pair(steps, &v.Step, &v.Steps)
+}
+
+func (v *View) parseField(key, value string) bool {
+	switch key {
+	case "name":
+		v.name = value
+	case "node":
+		v.node = value
+	case "throttle":
+		v.throttled = true
+	case "weight":
+		return pair(value, &v.Weight, &v.WeightTotal)
+	case "scur":
+		return pair(value, &v.Sessions, &v.SessionsTotal)
+	}
+	return true
 }
 
 func isState(word string) bool {
