@@ -52,7 +52,7 @@ type Client struct {
 	// verified with the CA then.
 	Names []string
 	// AnyName is set if the server's certname is not known, and ServerName is empty. The server may have any name then:
-	// it is called by a name in its own certificate. Without a certname, or the path of a CA, it must be on this host.
+	// it is called by a name in its own certificate. Without a certname, a CA or TLS, it must be on this host.
 	AnyName bool
 	// Guessed is set if ServerName and the paths in Credentials may be wrong: what they prove is not Proved.
 	Guessed     bool
@@ -148,13 +148,15 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.unverified() && !local(raw) {
+	m := c.material.Load()
+	if c.unverified(m) && !local(raw) {
 		raw.Close()
-		return nil, failed(NotVerified, "%s is on another host, and its certname or the CA is not known", address)
+		return nil, failed(NotVerified, "%s is on another host, and cannot be verified without its certname, a CA and TLS",
+			address)
 	}
 	made := &conn{Conn: raw, client: c, born: time.Now()}
 	if !plain {
-		if err := made.shakeHands(ctx, c.material.Load(), c.name()); err != nil {
+		if err := made.shakeHands(ctx, m, c.name()); err != nil {
 			raw.Close()
 			return nil, err
 		}
@@ -164,8 +166,9 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return made, nil
 }
 
-// unverified reports whether it is not known what to verify the server with.
-func (c *Client) unverified() bool { return c.AnyName || c.Credentials.Files.CA == "" }
+// unverified reports whether there is nothing to verify the server with: its certname is not known, the CA could not be
+// read, or there is no TLS.
+func (c *Client) unverified(m *material) bool { return c.AnyName || m.roots == nil || c.plain() }
 
 // local reports whether both ends of a connection are on this host: to an address of its own, the kernel connects from
 // that address.

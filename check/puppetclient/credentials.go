@@ -43,8 +43,8 @@ type Files struct {
 }
 
 // Credentials reads Files, before each use. A set is used only if all of it is good: a certificate
-// that is half written, or does not match its key, leaves the last good set in use. The zero value
-// with Files set is ready to use; it is safe for concurrent use.
+// that is half written, or does not match its key, leaves the last good set in use. A CA that was read stays in use
+// until there is another. The zero value with Files set is ready to use; it is safe for concurrent use.
 type Credentials struct {
 	Files Files
 
@@ -94,6 +94,9 @@ func (c *Credentials) refresh() (*material, error) {
 	}
 	c.read, c.err, m.why = read, err, err
 
+	if used != nil && m.roots == nil { // whatever else is in use, the server goes on being verified
+		m.bundle, m.roots, m.intermediates = used.bundle, used.roots, used.intermediates
+	}
 	if used == nil || used.why != nil || err == nil {
 		used = m
 		c.used.Store(m)

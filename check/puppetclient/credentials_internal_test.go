@@ -130,6 +130,37 @@ func TestAReadingThatHangsIsNotWaitedFor(t *testing.T) {
 	}
 }
 
+// A set that is not all good gives way to the next one, but for its CA: the server would not be verified any more.
+func TestACAThatWasReadStaysInUse(t *testing.T) {
+	h, other := newHost(1), newHost(2)
+	c := &Credentials{Files: h.write(t)}
+	for _, step := range []struct {
+		name string
+		file string
+		data []byte // nil removes the file
+		want host   // whose CA is in use
+	}{
+		{"no CRL", c.Files.CRL, nil, h},
+		{"no CA either", c.Files.CA, nil, h},
+		{"half a CA", c.Files.CA, h.ca[:100], h},
+		{"another CA", c.Files.CA, other.ca, other},
+	} {
+		if step.data == nil {
+			must(0, os.Remove(step.file))
+		} else {
+			must(0, os.WriteFile(step.file, step.data, 0o600))
+		}
+		m, err := c.material(t.Context())
+		if err == nil || m.why == nil {
+			t.Errorf("%s: all files are good", step.name)
+		}
+		block, _ := pem.Decode(step.want.ca)
+		if m.roots == nil || len(m.bundle) != 1 || !bytes.Equal(m.bundle[0].Raw, block.Bytes) {
+			t.Errorf("%s: the CA in use is %v", step.name, m.bundle)
+		}
+	}
+}
+
 func TestABundleOfThousandsIsRefused(t *testing.T) {
 	h := newHost(1)
 	files := Files{Certificate: "certificate", Key: "key", CA: "ca", CRL: "crl"}

@@ -38,17 +38,21 @@ func TestOnlyAServerOnThisHostMayBeUnverified(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct {
-		anyName    bool
-		ca         string
+		name       string
+		client     *Client
+		roots      *x509.CertPool
 		unverified bool
 	}{
-		{false, "/ca.pem", false},
-		{true, "/ca.pem", true},
-		{false, "", true},
+		{name: "certname and CA", client: &Client{Address: "m1:8140"}, roots: x509.NewCertPool()},
+		{name: "no certname", client: &Client{Address: "m1:8140", AnyName: true}, roots: x509.NewCertPool(),
+			unverified: true},
+		{name: "a CA that cannot be read", client: &Client{Address: "m1:8140"}, unverified: true},
+		{name: "no TLS", client: &Client{Address: "http://m1:8080"}, roots: x509.NewCertPool(),
+			unverified: true},
 	} {
-		c := Client{AnyName: tt.anyName, Credentials: &Credentials{Files: Files{CA: tt.ca}}}
-		if got := c.unverified(); got != tt.unverified {
-			t.Errorf("any name %v, CA %q: unverified %v", tt.anyName, tt.ca, got)
+		tt.client.Credentials = &Credentials{Files: Files{CA: "/ca.pem"}}
+		if got := tt.client.unverified(&material{roots: tt.roots}); got != tt.unverified {
+			t.Errorf("%s: unverified %v", tt.name, got)
 		}
 	}
 }
