@@ -49,7 +49,7 @@ type Client struct {
 	ServerName string // the server's certname: TLS server name and Host header
 	// Names are other names of the server that agents use. If its certificate has one of them, and not
 	// ServerName, agents are served: the Client calls it by that name, and says what it Lacks. The certificate must be
-	// verified with the CA then.
+	// verified with the CA then, and the server on this host: the others of a pool have these names, too.
 	Names []string
 	// AnyName is set if the server's certname is not known, and ServerName is empty. The server may have any name then:
 	// it is called by a name in its own certificate. Without a certname, a CA or TLS, it must be on this host.
@@ -148,11 +148,14 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := c.material.Load()
-	if c.unverified(m) && !local(raw) {
+	m, here := c.material.Load(), local(raw)
+	if c.unverified(m) && !here {
 		raw.Close()
 		return nil, failed(NotVerified, "%s is on another host, and cannot be verified without its certname, a CA and TLS",
 			address)
+	}
+	if !here {
+		c.called.Store(nil) // a server on this host had the other name
 	}
 	made := &conn{Conn: raw, client: c, born: time.Now()}
 	if !plain {
@@ -291,7 +294,7 @@ func (c *conn) shakeHands(ctx context.Context, m *material, name string) error {
 	}
 
 	asked := false
-	config := m.clientConfig(name, c.client.Names, own)
+	config := m.clientConfig(name, c.otherNames(), own)
 	offer := config.GetClientCertificate
 	config.GetClientCertificate = func(r *tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		asked = true
@@ -314,6 +317,14 @@ func (c *conn) shakeHands(ctx context.Context, m *material, name string) error {
 	allVerified := m.roots != nil && m.why == nil
 	c.proved = ownSent && byItsName && allVerified && !c.client.Guessed
 	return nil
+}
+
+// otherNames returns the names, besides ServerName, of which the server's certificate may have one.
+func (c *conn) otherNames() []string {
+	if !local(c.Conn) {
+		return nil // another master of the pool would do
+	}
+	return c.client.Names
 }
 
 // describe adds the connection to an answer. err is why there is no answer.

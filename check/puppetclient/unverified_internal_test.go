@@ -18,7 +18,7 @@ type ends struct {
 func (e ends) LocalAddr() net.Addr  { return &net.TCPAddr{IP: net.ParseIP(e.here), Port: 40000} }
 func (e ends) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(e.there), Port: 8140} }
 
-func TestOnlyAServerOnThisHostMayBeUnverified(t *testing.T) {
+func TestOnlyAServerOnThisHostMayBeUnverifiedOrHaveAnotherName(t *testing.T) {
 	for _, tt := range []struct {
 		here, there string
 		local       bool
@@ -35,6 +35,10 @@ func TestOnlyAServerOnThisHostMayBeUnverified(t *testing.T) {
 	} {
 		if got := local(ends{here: tt.here, there: tt.there}); got != tt.local {
 			t.Errorf("from %s to %s: on this host %v", tt.here, tt.there, got)
+		}
+		made := &conn{Conn: ends{here: tt.here, there: tt.there}, client: &Client{Names: []string{"puppet"}}}
+		if got := made.otherNames(); (len(got) > 0) != tt.local {
+			t.Errorf("from %s to %s: it may be called %q", tt.here, tt.there, got)
 		}
 	}
 	for _, tt := range []struct {
