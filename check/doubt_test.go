@@ -322,6 +322,45 @@ func TestANameThatAgentsUseIsAWarning(t *testing.T) {
 	}
 }
 
+// TestAGuessedNameIsNotTheMastersFault: while it is not known either which names agents use, any name will do, in a
+// certificate of the CA.
+func TestAGuessedNameIsNotTheMastersFault(t *testing.T) {
+	foreign := must(checktest.NewCA("Another CA"))
+	for _, tt := range []struct {
+		name     string
+		template checktest.Template
+		names    []string // that agents use
+		damage   func(ca string)
+		want     check.Reason
+	}{
+		{name: "another name", template: other, want: check.OK},
+		{name: "another common name", template: checktest.Template{Name: other.Name, CNOnly: true}, want: check.OK},
+		{name: "a wildcard", template: checktest.Template{Name: "*.pool.test"}, want: check.OK},
+		{name: "not a name that agents use", template: other, names: []string{pool}, want: puppetclient.ServerCertName},
+		{name: "of another CA", template: other, damage: func(ca string) { write(t, ca, foreign.Bundle()) },
+			want: puppetclient.ServerCertUntrusted},
+		{name: "the CA is missing", template: other, damage: func(ca string) { os.Remove(ca) },
+			want: puppetclient.ServerCertName},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := newMaster(t)
+			own := m.Leaf
+			serve(t, m, must(m.CA.Issue(tt.template)))
+			install(t, m, own)
+			if tt.damage != nil {
+				tt.damage(m.Files().CA)
+			}
+			p := newProber(t, m)
+			p.Names, p.Guessed = tt.names, true
+			r := p.Probe(t.Context())
+			wantReason(t, r, tt.want)
+			if r.Proved || tt.want == check.OK && r.Lacks != certname {
+				t.Errorf("proved %v, lacks %q", r.Proved, r.Lacks)
+			}
+		})
+	}
+}
+
 // TestAKeptConnectionDoesNotProveThatNewOnesComeIn: the master answers. Connections wait in the kernel's queue.
 func TestAKeptConnectionDoesNotProveThatNewOnesComeIn(t *testing.T) {
 	type script []bool // what Accepts says, in turn

@@ -54,7 +54,8 @@ type Client struct {
 	// AnyName is set if the server's certname is not known, and ServerName is empty. The server may have any name then:
 	// it is called by a name in its own certificate. Without a certname, a CA or TLS, it must be on this host.
 	AnyName bool
-	// Guessed is set if ServerName and the paths in Credentials may be wrong: what they prove is not Proved.
+	// Guessed is set if ServerName and the paths in Credentials may be wrong: what they prove is not Proved. If Names are
+	// not known either, a server on this host may have any name in a certificate that is verified with the CA.
 	Guessed     bool
 	Credentials *Credentials
 	Timeout     time.Duration // for a whole request
@@ -294,15 +295,13 @@ func (c *conn) shakeHands(ctx context.Context, m *material, name string) error {
 	}
 
 	asked := false
-	config := m.clientConfig(name, c.otherNames(), own)
+	config := m.clientConfig(name, own)
 	offer := config.GetClientCertificate
 	config.GetClientCertificate = func(r *tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		asked = true
 		return offer(r)
 	}
-	if name == "" && c.client.AnyName {
-		config.VerifyConnection = func(s tls.ConnectionState) error { return askByName(s.PeerCertificates[0]) }
-	}
+	config.VerifyConnection = func(s tls.ConnectionState) error { return c.verify(m, name, s.PeerCertificates) }
 	secured := tls.Client(c.Conn, config)
 	if err := secured.HandshakeContext(ctx); err != nil {
 		return err
@@ -319,10 +318,21 @@ func (c *conn) shakeHands(ctx context.Context, m *material, name string) error {
 	return nil
 }
 
-// otherNames returns the names, besides ServerName, of which the server's certificate may have one.
-func (c *conn) otherNames() []string {
+// verify verifies a server that is called by this name; empty if it is not known yet.
+func (c *conn) verify(m *material, name string, peers []*x509.Certificate) error {
+	if name == "" && c.client.AnyName {
+		return askByName(peers[0])
+	}
+	return m.verifyServer(peers, name, c.otherNames(peers[0]), time.Now())
+}
+
+// otherNames returns the names, besides ServerName, of which the certificate of the server may have one.
+func (c *conn) otherNames(server *x509.Certificate) []string {
 	if !local(c.Conn) {
 		return nil // another master of the pool would do
+	}
+	if c.client.Guessed && len(c.client.Names) == 0 {
+		return namesIn(server)
 	}
 	return c.client.Names
 }

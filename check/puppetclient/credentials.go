@@ -112,7 +112,7 @@ func (c *Credentials) TLS(ctx context.Context, serverName string) (*tls.Config, 
 	if m.own.Leaf == nil || m.roots == nil {
 		return nil, err
 	}
-	return m.clientConfig(serverName, nil, &m.own), nil
+	return m.clientConfig(serverName, &m.own), nil
 }
 
 // read returns the content of the files that can be read, and the first error, an *Error.

@@ -36,9 +36,12 @@ func TestOnlyAServerOnThisHostMayBeUnverifiedOrHaveAnotherName(t *testing.T) {
 		if got := local(ends{here: tt.here, there: tt.there}); got != tt.local {
 			t.Errorf("from %s to %s: on this host %v", tt.here, tt.there, got)
 		}
-		made := &conn{Conn: ends{here: tt.here, there: tt.there}, client: &Client{Names: []string{"puppet"}}}
-		if got := made.otherNames(); (len(got) > 0) != tt.local {
-			t.Errorf("from %s to %s: it may be called %q", tt.here, tt.there, got)
+		server := &x509.Certificate{DNSNames: []string{"m2"}}
+		for _, c := range []*Client{{Names: []string{"puppet"}}, {Guessed: true}} {
+			made := &conn{Conn: ends{here: tt.here, there: tt.there}, client: c}
+			if got := made.otherNames(server); (len(got) > 0) != tt.local {
+				t.Errorf("from %s to %s: it may be called %q", tt.here, tt.there, got)
+			}
 		}
 	}
 	for _, tt := range []struct {
@@ -51,8 +54,7 @@ func TestOnlyAServerOnThisHostMayBeUnverifiedOrHaveAnotherName(t *testing.T) {
 		{name: "no certname", client: &Client{Address: "m1:8140", AnyName: true}, roots: x509.NewCertPool(),
 			unverified: true},
 		{name: "a CA that cannot be read", client: &Client{Address: "m1:8140"}, unverified: true},
-		{name: "no TLS", client: &Client{Address: "http://m1:8080"}, roots: x509.NewCertPool(),
-			unverified: true},
+		{name: "no TLS", client: &Client{Address: "http://m1:8080"}, roots: x509.NewCertPool(), unverified: true},
 	} {
 		tt.client.Credentials = &Credentials{Files: Files{CA: "/ca.pem"}}
 		if got := tt.client.unverified(&material{roots: tt.roots}); got != tt.unverified {

@@ -14,16 +14,15 @@ import (
 // clientConfig builds the TLS configuration. It verifies by itself: crypto/tls refuses
 // the certificates of old Puppet CAs, which have the host's name in the common name
 // only, knows no CRLs, and does not report which of the checks failed.
-// It offers own, which may be an empty certificate. If the server's certificate lacks serverName and has one of the
-// other names, the error is an *otherNameError.
-func (m *material) clientConfig(serverName string, others []string, own *tls.Certificate) *tls.Config {
+// It offers own, which may be an empty certificate.
+func (m *material) clientConfig(serverName string, own *tls.Certificate) *tls.Config {
 	return &tls.Config{
 		ServerName:         serverName,
 		MinVersion:         tls.VersionTLS12,
 		CipherSuites:       cipherSuites(),
 		InsecureSkipVerify: true, // replaced by VerifyConnection
 		VerifyConnection: func(s tls.ConnectionState) error {
-			return m.verifyServer(s.PeerCertificates, serverName, others, time.Now())
+			return m.verifyServer(s.PeerCertificates, serverName, nil, time.Now())
 		},
 		// crypto/tls offers a certificate only if the server names its direct issuer.
 		// A master names its root, so with an intermediate CA the probe would
@@ -58,7 +57,7 @@ func (e *otherNameError) Unwrap() error { return e.error }
 
 // verifyServer verifies a server as an agent does: chain, name, and revocation as
 // deep as configured. Without a CA bundle it verifies dates, name, and that the CRLs have not expired. The error is or
-// wraps an *Error.
+// wraps an *Error. If the certificate lacks the name and has one of the others, the error is an *otherNameError.
 func (m *material) verifyServer(peers []*x509.Certificate, name string, others []string, now time.Time) error {
 	leaf := peers[0]
 	if m.roots == nil {
@@ -160,13 +159,20 @@ func named(c *x509.Certificate, name string) error {
 // certificate is valid, if it has one.
 func askByName(c *x509.Certificate) error {
 	unknown := failed(NotVerified, "the server's certname is not known, and its certificate has no name")
-	for _, name := range append([]string{c.Subject.CommonName}, c.DNSNames...) {
-		name = strings.Replace(name, "*", "puppet", 1)
+	for _, name := range namesIn(c) {
 		if named(c, name) == nil {
 			return &otherNameError{name, unknown}
 		}
 	}
 	return unknown
+}
+
+// namesIn returns the names in a certificate, with something in place of a wildcard.
+func namesIn(c *x509.Certificate) (list []string) {
+	for _, name := range append([]string{c.Subject.CommonName}, c.DNSNames...) {
+		list = append(list, strings.Replace(name, "*", "puppet", 1))
+	}
+	return list
 }
 
 // anyExpired returns an error if the newest CRL of an issuer of these certificates has expired: the server, which has

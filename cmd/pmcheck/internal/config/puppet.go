@@ -27,6 +27,7 @@ func (l *Loaded) askPuppet() {
 	}
 	h := puppetHost{l.options, layout, l.Config.Probe}
 	says, doubt := sources(nil), noPuppet()
+	l.recall(l.options.Known) // until puppet.conf says another
 	if found {
 		l.directories(layout)
 		says, doubt = l.readPuppetConf(h)
@@ -60,7 +61,6 @@ func noPuppet() *check.Fault {
 // readPuppetConf returns what puppet.conf says of the identity, and takes what can be set nowhere else. The doubt is
 // nil if nothing is wrong with the file.
 func (l *Loaded) readPuppetConf(h puppetHost) (says sources, doubt *check.Fault) {
-	l.Config.Probe.Revocation = h.options.Known.Files.Revocation // until it says another
 	conf, doubt := h.read(l.Config.Puppet.Conf)
 	if doubt != nil {
 		return nil, doubt
@@ -158,8 +158,10 @@ func (l *Loaded) use(from sources) {
 
 // Identity is what Puppet's configuration said once, to be saved. The zero value says nothing.
 type Identity struct {
-	Certname string             `json:"certname"`
-	Files    puppetclient.Files `json:"files"`
+	Certname  string             `json:"certname"`
+	Files     puppetclient.Files `json:"files"`
+	Names     []string           `json:"names"`     // see Probe.Names
+	Requested []string           `json:"requested"` // see check.ExpirySettings.Names
 }
 
 // Identity returns the identity in use; the zero value while there is a Doubt about it.
@@ -167,7 +169,12 @@ func (l *Loaded) Identity() Identity {
 	if l.Doubt != nil {
 		return Identity{}
 	}
-	return Identity{l.Config.Probe.Certname, l.Config.Probe.Files}
+	return Identity{
+		Certname:  l.Config.Probe.Certname,
+		Files:     l.Config.Probe.Files,
+		Names:     l.Config.Probe.Names,
+		Requested: l.Config.Expiry.Names,
+	}
 }
 
 // sources returns nil unless all values can be right: they are from a file.
@@ -189,6 +196,26 @@ func (i Identity) sources() sources {
 	}
 	list[keyCertname] = source{i.Certname, at}
 	return list
+}
+
+// recall takes from what Puppet's configuration said once what derive takes.
+func (l *Loaded) recall(said Identity) {
+	if said.sources() == nil {
+		return
+	}
+	l.Config.Probe.Revocation = said.Files.Revocation
+	l.Config.Probe.Names = hostNames(said.Names)
+	l.Config.Expiry.Names = hostNames(said.Requested)
+}
+
+// hostNames returns a hundred names at most, without those that no host has: they are from a file.
+func hostNames(list []string) (names []string) {
+	for _, name := range list {
+		if len(names) < 100 && matches(`^[0-9a-z*_.-]{1,253}$`, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // puppetHost is what pmcheck sees of Puppet on this host.
@@ -329,12 +356,17 @@ func (l *Loaded) derive(conf puppetConf, defaults map[string]string, certname st
 		l.Config.Probe.ServerPort = port.text
 	}
 
-	// On all masters but the CA it is the agent that requests the certificate, so these must be in it.
 	requested := altNames(value(agent, "dns_alt_names").text)
+	own := altNames(value(server, "dns_alt_names").text)
+	pool, ca := value(agent, "server"), value(agent, "ca_server")
+	if len(faults) > 0 && len(l.Config.Probe.Names) > 0 {
+		return faults // a name may be missing here: those that puppet.conf said last stand
+	}
+
+	// On all masters but the CA it is the agent that requests the certificate, so these must be in it.
 	l.Config.Expiry.Names = slices.Clone(requested)
 
 	// With a ca_server of its own, server is not there to reach the CA: it is the name of the pool.
-	pool, ca := value(agent, "server"), value(agent, "ca_server")
 	name, bothWritten := strings.ToLower(pool.text), pool.line > 0 && ca.line > 0
 	isPool := bothWritten && name != "" && ca.text != "" && name != strings.ToLower(ca.text)
 	if isPool && !slices.Contains(requested, name) {
@@ -343,7 +375,7 @@ func (l *Loaded) derive(conf puppetConf, defaults map[string]string, certname st
 
 	// Each of these may be what agents verify the master by.
 	l.Config.Probe.Names = requested
-	for _, other := range append(altNames(value(server, "dns_alt_names").text), name) {
+	for _, other := range append(own, name) {
 		if other != "" && !slices.Contains(l.Config.Probe.Names, other) {
 			l.Config.Probe.Names = append(l.Config.Probe.Names, other)
 		}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
@@ -88,8 +90,8 @@ func TestFaultsOfPuppetConfAreReported(t *testing.T) {
 			if doubt := l.Config.Identity; doubt.Doubt != tt.reason {
 				t.Errorf("the doubt is %+v, want reason %s", doubt, tt.reason)
 			}
-			if l.Identity() != (config.Identity{}) {
-				t.Errorf("%+v would be remembered", l.Identity())
+			if d := cmp.Diff(config.Identity{}, l.Identity()); d != "" {
+				t.Errorf("what would be remembered (-want +got):\n%s", d)
 			}
 		})
 	}

@@ -1,8 +1,10 @@
 package config_test
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -241,7 +243,7 @@ func TestWhatPuppetConfDoesNotSay(t *testing.T) {
 	foreign := issue(ca, "m1.pem")
 	foreign[aioCerts+"ca.pem"] = string(other.Bundle())
 	said := config.Identity{Certname: "m2", Files: puppetclient.Files{
-		Certificate: "/c.pem", Key: "/k.pem", CA: "/ca.pem", CRL: "/crl.pem", Revocation: puppetclient.RevocationOff}}
+		Certificate: "/c.pem", Key: "/k.pem", CA: "/ca.pem", CRL: "/crl.pem"}}
 	relative := said
 	relative.Files.Key = "k.pem"
 
@@ -289,10 +291,52 @@ func TestWhatPuppetConfDoesNotSay(t *testing.T) {
 			}
 		})
 	}
+}
 
-	unread := map[string]string{aioConf + "/x": ""}
-	l, err := config.Load(config.Options{Root: root(t, unread), Known: said})
-	if must(t, err); l.Config.Probe.Revocation != puppetclient.RevocationOff {
-		t.Errorf("revocation %q, want what it was last", l.Config.Probe.Revocation)
+// What no setting has is from what puppet.conf said last, while a mistake hides it.
+func TestWhatCannotBeSetIsRemembered(t *testing.T) {
+	const good = "[main]\ncertname = m1\ncertificate_revocation = leaf\nserver = pool\nca_server = ca\n" +
+		"dns_alt_names = puppet\n[server]\ndns_alt_names = b\n"
+	saved, err := json.Marshal(found(t, map[string]string{aioConf: good}, "").Identity())
+	must(t, err)
+	var said config.Identity
+	must(t, json.Unmarshal(saved, &said))
+
+	long, many := strings.Repeat("a", 254), slices.Repeat([]string{"a"}, 101)
+	said.Names = append(said.Names, "", "A", "a b", "\x1b[2J", "a/b", long)
+	first, forged := said, said
+	first.Names = slices.Concat(said.Names, many)
+	forged.Files.CA = "ca.pem"
+	names, requested := []string{"puppet", "b", "pool"}, []string{"puppet", "pool"}
+
+	type memory struct {
+		Revocation       puppetclient.Revocation
+		Names, Requested []string
+	}
+	remembered := memory{puppetclient.RevocationLeaf, names, requested}
+	for _, tt := range []struct {
+		name  string
+		files map[string]string
+		known config.Identity
+		want  memory
+	}{
+		{"unreadable", map[string]string{aioConf + "/x": ""}, said, remembered},
+		{"a line that Puppet cannot parse", map[string]string{aioConf: good + "x\n"}, said, remembered},
+		{"no Puppet any more", nil, said, remembered},
+		{"a name is not known", map[string]string{aioConf: "certname = m1\ndns_alt_names = $x\nserver = c\n" +
+			"certificate_revocation = false\n"}, said, memory{puppetclient.RevocationOff, names, requested}},
+		{"a mistake beside the names", map[string]string{aioConf: "certname = m1\nhostcrl = $x\nserver = c\n"}, said,
+			memory{"chain", []string{"c"}, nil}},
+		{"a name is not known, and none was", map[string]string{aioConf: "certname = m1\ndns_alt_names = $x\n"},
+			config.Identity{}, memory{"chain", []string{"puppet"}, nil}},
+		{"more than a hundred", nil, first, memory{puppetclient.RevocationLeaf, slices.Concat(names, many[:97]), requested}},
+		{"what pmcheck has not written", nil, forged, memory{}},
+	} {
+		l, err := config.Load(config.Options{Root: root(t, tt.files), Known: tt.known})
+		must(t, err)
+		got := memory{l.Config.Probe.Revocation, l.Config.Probe.Names, l.Config.Expiry.Names}
+		if d := cmp.Diff(tt.want, got); d != "" || l.Doubt == nil {
+			t.Errorf("%s: doubt %v (-want +got):\n%s", tt.name, l.Doubt, d)
+		}
 	}
 }

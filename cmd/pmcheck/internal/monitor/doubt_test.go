@@ -18,13 +18,17 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 )
 
-const certname = "puppet1.example.test"
+const (
+	certname = "puppet1.example.test"
+	pool     = "puppet.example.test" // what agents call it
+)
 
 // A doubt is what pmcheck cannot find out about its own host.
 type doubt struct {
 	name  string
 	conf  string // puppet.conf, with DIR for its directory; below it, ssl has the default paths
 	given string // a setting of pmcheck, as a variable
+	shows string // the name in the master's certificate; empty for its certname
 
 	elsewhere bool                      // the master's files are not at the default paths
 	known     bool                      // what puppet.conf said last is known
@@ -59,6 +63,10 @@ func doubts() []doubt {
 			spoil: func(confDir, ssl string) { rename(ssl, filepath.Join(confDir, "ssl-puppet")) }, reason: check.OK},
 		{name: "unreadable, known", spoil: unread, elsewhere: true, known: true, reason: unreadable, says: last},
 		{name: "unreadable, default paths", spoil: unread, reason: unreadable, says: fit},
+		{name: "unreadable, known, another name in the certificate", shows: pool, spoil: unread, elsewhere: true, known: true,
+			reason: unreadable, says: last},
+		{name: "unreadable, default paths, another name in the certificate", shows: pool, spoil: unread, reason: unreadable,
+			says: fit},
 		{name: "unreadable, files elsewhere", spoil: unread, elsewhere: true, reason: puppetclient.NotVerified,
 			says: unverified, blind: true},
 		{name: "missing, known", spoil: func(dir, _ string) { os.Remove(filepath.Join(dir, "puppet.conf")) }, elsewhere: true,
@@ -114,6 +122,14 @@ func (d doubt) load(t *testing.T) (*checktest.Master, config.Config) {
 	m, err := checktest.NewMaster(dir, certname, "127.0.0.1:0")
 	must(t, err)
 	t.Cleanup(func() { m.Close() })
+	if d.shows != "" {
+		own := m.Leaf
+		m.Leaf, err = m.CA.Issue(checktest.Template{Name: d.shows})
+		must(t, err)
+		must(t, errors.Join(m.WriteFiles(), m.Load()))
+		m.Leaf = own
+		must(t, m.WriteFiles())
+	}
 	conf := filepath.Join(confDir, "puppet.conf")
 	must(t, os.WriteFile(conf, []byte(strings.ReplaceAll(d.conf, "MASTER", dir)), 0o644))
 	if d.spoil != nil {
@@ -125,7 +141,7 @@ func (d doubt) load(t *testing.T) (*checktest.Master, config.Config) {
 		Environ: []string{"PMCHECK_PUPPET_CONF=" + conf, "PMCHECK_PROBE_ADDRESS=" + m.Address(), d.given},
 	}
 	if d.known {
-		from.Known = config.Identity{Certname: certname, Files: m.Files()}
+		from.Known = config.Identity{Certname: certname, Files: m.Files(), Names: []string{pool}}
 	}
 	l, err := config.Load(from)
 	must(t, err)
@@ -162,7 +178,7 @@ func TestADoubtIsNotTheMastersFault(t *testing.T) {
 			if f := findings[i]; f.Reason != d.reason || !strings.Contains(f.Detail, d.says) {
 				t.Errorf("identity: %s, %q; want %s, %q", f.Reason, f.Detail, d.reason, d.says)
 			}
-			if result.Server == nil || result.Server.Subject.CommonName != certname {
+			if result.Server == nil || result.Server.Subject.CommonName != cmp.Or(d.shows, certname) {
 				t.Errorf("another master answered: %v", result.Server)
 			}
 		})
