@@ -1,11 +1,13 @@
 package check_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/checktest"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
@@ -132,6 +134,7 @@ func TestAJudgeLeavesNoDoubtfulMemory(t *testing.T) {
 		{"not all files are in use", func(r *check.Result) { r.Warning = doubt }},
 		{"no certificate", func(r *check.Result) { r.Anonymous = doubt }},
 		{"the certificate has another name, or none is known", func(r *check.Result) { r.TLS = "TLS 1.3" }},
+		{"the identity is guessed", func(r *check.Result) { r.Guessed = true }},
 		{"auth.conf denies the status", func(r *check.Result) { r.Denied = &check.Fault{Reason: check.AuthDenied} }},
 		{"the process is not known", func(r *check.Result) { r.Listener = "" }},
 	} {
@@ -147,6 +150,31 @@ func TestAJudgeLeavesNoDoubtfulMemory(t *testing.T) {
 		next.Recall(first.Memory())
 		if v := next.Observe(saturated); v.Health != check.Unhealthy {
 			t.Errorf("%s: %s for another, want unhealthy", tt.name, v)
+		}
+	}
+}
+
+// TestAGuessedIdentityIsASecondDoubt: the first probes of a new daemon meet a saturated master, of which another
+// daemon has left an answer.
+func TestAGuessedIdentityIsASecondDoubt(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		guessed bool
+		want    check.Health
+	}{
+		{"known", false, check.Busy},
+		{"guessed", true, check.Unhealthy},
+	} {
+		m := newMaster(t)
+		must(0, m.Set(checktest.Saturated))
+		p := newProber(t, m)
+		p.Guessed, p.Wait = tt.guessed, 100*time.Millisecond
+		p.Accepts = func(context.Context) (bool, error) { return true, nil }
+		p.Listens = func() (check.Listening, error) { return check.Listening{ID: "1"}, nil }
+		j := check.Judge{StuckAfter: time.Minute}
+		j.Recall(check.Memory{Answered: time.Now(), Listener: "1"})
+		if got := j.Observe(p.Probe(t.Context())); got.Health != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
 		}
 	}
 }

@@ -233,8 +233,10 @@ type Result struct {
 }
 
 // Doubted reports whether the answer left open something that pmcheck finds out otherwise: one end of the TLS
-// connection has not proved who it is, the files are not all in use, or auth.conf denies the status.
+// connection has not proved who it is, the identity is guessed, the files are not all in use, or auth.conf denies the
+// status.
 func (r Result) Doubted() bool {
 	unproved := r.TLS != "" && !r.Proved
-	return unproved || r.Warning != nil || r.Anonymous != nil || r.Denied != nil
+	ownDoubt := r.Guessed || r.Warning != nil || r.Anonymous != nil
+	return unproved || ownDoubt || r.Denied != nil
 }

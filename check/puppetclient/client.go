@@ -85,6 +85,7 @@ type Answer struct {
 	CRLs      []*x509.RevocationList // in use, in the order of the file
 	Warning   error                  // why not all files are in use as they are on disk; nil if they are
 	Anonymous error                  // why no certificate was offered; nil if one was
+	Guessed   bool                   // see Client.Guessed; there is nothing to guess without TLS
 	// Proved is set if both ends of the connection have proved who they are: the server by ServerName, the CA and
 	// the CRLs, as Files ask for, and this host because the server asked for its certificate and got it.
 	Proved bool
@@ -229,7 +230,7 @@ func (c *Client) Known(ctx context.Context) Answer {
 func (c *Client) known(m *material, trouble error) Answer {
 	a := Answer{Own: m.own.Leaf, CAs: m.bundle, CRLs: m.crls}
 	if !c.plain() {
-		a.Warning, a.Anonymous = trouble, m.trouble(time.Now())
+		a.Warning, a.Anonymous, a.Guessed = trouble, m.trouble(time.Now()), c.Guessed
 	}
 	return a
 }
