@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -71,6 +72,11 @@ func Accepts(ctx context.Context, address string) (bool, error) {
 	if server := conn.RemoteAddr().String(); !IsLocal(server) {
 		return false, fmt.Errorf("%s is not an address of this host", server)
 	}
+	return accepted(ctx, conn, port)
+}
+
+// accepted reports whether the process that listens on port accepts conn before ctx ends.
+func accepted(ctx context.Context, conn net.Conn, port uint16) (bool, error) {
 	mine := conn.LocalAddr().(*net.TCPAddr).AddrPort()
 	for ctx.Err() == nil {
 		list, _, err := sockets(port)
@@ -81,8 +87,13 @@ func Accepts(ctx context.Context, address string) (bool, error) {
 			return true, nil
 		}
 		conn.SetReadDeadline(time.Now().Add(poll))
-		if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
-			return true, nil // the process has closed it, or has begun to speak
+		n, err := conn.Read(make([]byte, 1))
+		if n > 0 || errors.Is(err, io.EOF) {
+			return true, nil // the process has begun to speak, or has closed it
+		}
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			// The kernel, too, resets a connection: if the queue of a process that is stopped is full, for example.
+			return false, fmt.Errorf("not known whether the process accepted: %w", err)
 		}
 	}
 	return false, nil

@@ -1,8 +1,12 @@
 package sockets
 
 import (
+	"context"
 	"encoding/binary"
+	"errors"
+	"net"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -59,4 +63,25 @@ func FuzzSockets(f *testing.F) {
 			}
 		}
 	})
+}
+
+// With tcp_abort_on_overflow the kernel resets what a stopped process has not accepted; as here, where the port closes.
+func TestAResetIsNoAcceptance(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	l.Close()
+
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	accepts, err := accepted(ctx, conn, uint16(l.Addr().(*net.TCPAddr).Port))
+	if accepts || !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("%v, %v; want an error that names the reset", accepts, err)
+	}
 }
