@@ -71,7 +71,8 @@ type Listening struct {
 // AcceptTime if that is longer.
 //
 // An answer on a kept connection does not prove that new ones come in. If connections wait to be accepted in two
-// probes, a second apart, Probe finds out whether the process accepts them, which may take another 2 × AcceptTime.
+// probes, a second apart, Probe finds out whether the process accepts them: it may ask once more, and take another
+// 2 × AcceptTime.
 func (p *Prober) Probe(ctx context.Context) Result {
 	p.mu.Lock()
 	defer p.mu.Unlock()

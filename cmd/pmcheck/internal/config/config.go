@@ -96,10 +96,14 @@ type Probe struct {
 	ServerPort string `yaml:"-"`
 }
 
-// maxAge returns MaxAge. A verdict must outlive the longest normal time from one result to the verdict that the master
-// is silent, or a slow master would be unknown instead of unhealthy: an interval, then a timeout or the time in which a
-// process must accept a connection. One more interval covers a probe that a busy scheduler started late.
-func (p Probe) maxAge() time.Duration { return 2*p.Interval + p.Longest() }
+// maxAge returns MaxAge. A verdict must outlive the longest normal time from one result to the next, or a slow master
+// would be unknown instead of healthy or unhealthy: an interval, then a probe. One more interval covers a probe that a
+// busy scheduler started late.
+func (p Probe) maxAge() time.Duration {
+	// A master that answers, and leaves connections waiting, is asked twice, and twice given the time to accept one.
+	longest := 2 * (p.Longest() + check.AcceptTime)
+	return 2*p.Interval + longest
+}
 
 // Longest returns how long a probe takes of a master that is silent: it waits for an answer, and finds out whether the
 // process accepts connections.
