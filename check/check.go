@@ -64,10 +64,14 @@ func Defaults() Settings {
 // results, so each must be observed once, in order.
 type Observer func(r Result, now time.Time) Finding
 
-// Observers returns the checks that look at the results of the probes, by name.
-func (s Settings) Observers() map[string]Observer {
+// Seen is what observers remember of one master. The zero value is that of a master that is not known yet.
+type Seen struct{ pool poolMemory }
+
+// Observers returns the checks that look at the results of the probes, by name. They go on from what other observers
+// have seen, for example with other settings, and record what they see there.
+func (s Settings) Observers(seen *Seen) map[string]Observer {
 	return map[string]Observer{
-		CheckJRuby:    (&poolCheck{JRubySettings: s.JRuby}).observe,
+		CheckJRuby:    (&poolCheck{s.JRuby, &seen.pool}).observe,
 		CheckIdentity: s.Identity.judge,
 		CheckExpiry:   s.Expiry.judge,
 	}

@@ -182,7 +182,7 @@ func TestADenialEndsWithWhatProvedIt(t *testing.T) {
 func TestADenialIsAWarningOfTheJRubies(t *testing.T) {
 	m := newMaster(t)
 	p := newProber(t, m)
-	observe := check.Defaults().Observers()[check.CheckJRuby]
+	observe := check.Defaults().Observers(new(check.Seen))[check.CheckJRuby]
 	if f := observe(p.Probe(t.Context()), time.Now()); f.Pool == nil {
 		t.Fatalf("%+v, want a pool", f)
 	}
@@ -303,7 +303,7 @@ func TestANameThatAgentsUseIsAWarning(t *testing.T) {
 					t.Errorf("handshake %v, want %v; proved %v", r.Handshake, handshake, r.Proved)
 				}
 				settings := check.ExpirySettings{Warn: time.Hour, Names: tt.names}
-				f := check.Settings{Expiry: settings}.Observers()[check.CheckExpiry](r, time.Now())
+				f := check.Settings{Expiry: settings}.Observers(new(check.Seen))[check.CheckExpiry](r, time.Now())
 				if f.Reason != tt.finding || f.Health != "" {
 					t.Errorf("%+v, want %s", f, tt.finding)
 				}
@@ -440,7 +440,7 @@ func TestAKeptConnectionDoesNotProveThatNewOnesComeIn(t *testing.T) {
 			if r.Pool == nil || !strings.Contains(r.Fault.Error(), "3 wait") {
 				t.Errorf("%v, pool %v", r.Fault, r.Pool)
 			}
-			f := check.Defaults().Observers()[check.CheckJRuby](r, time.Now())
+			f := check.Defaults().Observers(new(check.Seen))[check.CheckJRuby](r, time.Now())
 			if f.Pool == nil || f.State != check.StateOK {
 				t.Errorf("%+v, want the pool, by which a drain goes", f)
 			}

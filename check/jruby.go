@@ -52,7 +52,11 @@ func jruby() Check {
 // first instance is ready, and while none is returned; the pool shows both.
 type poolCheck struct {
 	JRubySettings
+	*poolMemory
+}
 
+// poolMemory is what is remembered of a pool.
+type poolMemory struct {
 	found   Finding   // the last one for an answer
 	started bool      // all instances have been ready at once since the last start, or WarmingMax is over
 	since   time.Time // when instances began to be missing, after a start or a flush
@@ -75,7 +79,7 @@ func (c *poolCheck) observe(r Result, now time.Time) Finding {
 		return Finding{} // it has not answered yet, or has no pool
 	case fails:
 		stale := c.found.unknown("as it was before the master stopped answering") // the old values are still shown
-		*c = poolCheck{JRubySettings: c.JRubySettings, found: stale}
+		*c.poolMemory = poolMemory{found: stale}
 		return c.found
 	case r.Denied != nil:
 		f.State, f.Reason = StateWarn, AuthDenied

@@ -7,7 +7,12 @@ import (
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
-func newPoolCheck() *poolCheck { return &poolCheck{JRubySettings: Defaults().JRuby} }
+func newPoolCheck() *poolCheck {
+	return &poolCheck{
+		JRubySettings: Defaults().JRuby,
+		poolMemory:    new(poolMemory),
+	}
+}
 
 // pool returns a pool with loans of these ages, in seconds.
 func pool(size, free int, borrowed, waiting []float64) *Pool {

@@ -22,12 +22,14 @@ func once(ctx context.Context, s *check.Scheduled) check.Finding {
 type findings struct {
 	checks    check.List
 	observers map[string]check.Observer
+	master    string      // the address of the one that the observers have seen
+	seen      *check.Seen // nil before the first configuration
 	scheduled map[string]*check.Scheduled
 	latest    map[string]check.Finding
 }
 
 // configure sets the checks that run, each on a schedule of its own, so that no check delays another. It forgets the
-// findings of those that no longer do.
+// findings of those that no longer do. The observers remember the master, unless the configuration names another.
 func (f *findings) configure(c config.Config, credentials *puppetclient.Credentials) {
 	off := func(name string) bool { return c.Checks.Severity(name) == check.Off }
 	scheduled := c.Scheduled(c.Probe.Certname, credentials)
@@ -35,7 +37,12 @@ func (f *findings) configure(c config.Config, credentials *puppetclient.Credenti
 	maps.DeleteFunc(f.latest, func(name string, _ check.Finding) bool {
 		return off(name) || f.scheduled[name] != nil && scheduled[name] == nil
 	})
-	f.checks, f.scheduled, f.observers = c.Checks, scheduled, c.Observers()
+	f.checks, f.scheduled = c.Checks, scheduled
+
+	if f.seen == nil || f.master != c.Probe.Address {
+		f.seen, f.master = new(check.Seen), c.Probe.Address
+	}
+	f.observers = c.Observers(f.seen)
 }
 
 // observe records the findings of the checks that look at the result of a probe.

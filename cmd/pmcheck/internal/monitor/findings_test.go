@@ -76,6 +76,31 @@ func TestAReloadForgetsNothingOfASilentMaster(t *testing.T) {
 	}
 }
 
+// A JRuby that is replaced is no start: the pool was complete. Another master is another pool.
+func TestAReloadForgetsNoPoolThatWasComplete(t *testing.T) {
+	another, patient := config.Default(), config.Default()
+	another.Probe.Address = "192.0.2.1:8140"
+	patient.JRuby.WarmingMax = time.Hour
+	for _, tt := range []struct {
+		name string
+		next config.Config
+		want check.Reason
+	}{
+		{"the same configuration", config.Default(), check.OK},
+		{"another setting", patient, check.OK},
+		{"another master", another, check.JRubyWarming},
+	} {
+		f, now := configured(), time.Now()
+		deployed := now.Add(-time.Minute) // code, which locks the pool
+		f.observe(check.Result{Pool: &check.Pool{Size: 4, Free: 4, LockSince: deployed}}, now)
+		f.configure(tt.next, nil)
+		f.observe(check.Result{Pool: &check.Pool{Size: 4, Free: 3, LockSince: deployed}}, now)
+		if got := f.latest[check.CheckJRuby]; got.Reason != tt.want {
+			t.Errorf("%s: %s, %s; want %s", tt.name, got.Reason, got.Detail, tt.want)
+		}
+	}
+}
+
 // What was found out counts for three intervals, though later runs find nothing out.
 func TestAFindingIsKeptWhileItIsFresh(t *testing.T) {
 	f, start := configured(check.CheckDisk), time.Now()
