@@ -137,9 +137,8 @@ func (d *Daemon) waitForVerdict(ctx context.Context) {
 	}
 }
 
-func (d *Daemon) believed(source netip.Addr) bool {
-	from := d.settings.Load().Balancers
-	return source.IsValid() && (len(from) == 0 || contains(from, source))
+func believed(c *config.Config, source netip.Addr) bool {
+	return source.IsValid() && (len(c.Balancers) == 0 || contains(c.Balancers, source))
 }
 
 // Summary returns the state of the master in one line, for the service manager.

@@ -98,6 +98,35 @@ func assertPage(t *testing.T, d *Daemon, name, from, host string, page bool) {
 	}
 }
 
+// A check is judged by one configuration, whatever a reload does meanwhile.
+func TestAReloadListsNoStranger(t *testing.T) {
+	t.Parallel()
+	d := quiet(t)
+	open, listed := *d.settings.Load(), *d.settings.Load()
+	listed.Balancers = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
+
+	ctx, stop := context.WithCancel(t.Context())
+	var reloads sync.WaitGroup
+	reloads.Go(func() {
+		for ctx.Err() == nil {
+			d.settings.Store(&open)
+			d.settings.Store(&listed)
+		}
+	})
+	r := httptest.NewRequest("GET", "/", nil)
+	r.RemoteAddr = "198.51.100.7:1"
+	for range 20_000 {
+		d.ServeHTTP(httptest.NewRecorder(), r)
+		for _, b := range d.balancers.All() {
+			if b.Listed {
+				t.Fatalf("%s is listed", b.Source)
+			}
+		}
+	}
+	stop()
+	reloads.Wait()
+}
+
 func TestTheWatchdogIsFedOnlyWhileTheLoopTurns(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "notify")
 	systemd, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
@@ -84,16 +85,17 @@ func (d *Daemon) check(w http.ResponseWriter, r *http.Request, name string) {
 		document.Write(w, decide(true).Code)
 		return
 	}
+	settings := d.settings.Load() // once: a reload may replace them meanwhile
 	a, shift := decide(true), time.Duration(0)
-	if d.isBalancer(r) {
+	if isBalancer(settings, r) {
 		a, shift = d.balancers.Answer(balancer.Check{
 			Source:  remote(r),
 			Service: name,
 			URI:     r.RequestURI,
 			Codes:   codes.Filled(),
 			View:    view(r),
-			Listed:  len(d.settings.Load().Balancers) > 0, // then only listed sources are believed
-		}, balancer.NewRule(moment, s.Leaves(now), d.settings.Load().MaxOut), decide)
+			Listed:  len(settings.Balancers) > 0, // then only listed sources are believed
+		}, balancer.NewRule(moment, s.Leaves(now), settings.MaxOut), decide)
 	}
 	time.Sleep(rand.N(shift + 1))
 	w.Header().Set("Last-Modified", moment.ServingSince.UTC().Format(http.TimeFormat))
@@ -106,8 +108,8 @@ func (d *Daemon) answer(w http.ResponseWriter, code int, body string) {
 }
 
 // isBalancer reports whether a client may be a balancer: not another master that asks on its way out.
-func (d *Daemon) isBalancer(r *http.Request) bool {
-	return d.believed(remote(r)) && r.Header.Get("User-Agent") != status.FleetAgent
+func isBalancer(c *config.Config, r *http.Request) bool {
+	return believed(c, remote(r)) && r.Header.Get("User-Agent") != status.FleetAgent
 }
 
 func (d *Daemon) live(w http.ResponseWriter) {
