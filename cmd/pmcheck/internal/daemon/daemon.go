@@ -39,7 +39,7 @@ type Daemon struct {
 
 	started   time.Time
 	listen    string // the setting with which this daemon was started
-	from      *Start // what it was started with; nil without Run
+	from      *Start // the configuration in use and its files; nil without Run
 	settings  atomic.Pointer[config.Config]
 	config    atomic.Pointer[status.ConfigStatus]
 	monitor   *monitor.Monitor

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http/httptest"
@@ -10,9 +11,12 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
@@ -127,14 +131,21 @@ func TestAReloadListsNoStranger(t *testing.T) {
 	reloads.Wait()
 }
 
-func TestTheWatchdogIsFedOnlyWhileTheLoopTurns(t *testing.T) {
-	socket := filepath.Join(t.TempDir(), "notify")
-	systemd, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
+// listenAsSystemd returns the socket that gets the daemon's notifications.
+func listenAsSystemd(t *testing.T) *net.UnixConn {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "notify")
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer systemd.Close()
-	t.Setenv("NOTIFY_SOCKET", socket)
+	t.Cleanup(func() { socket.Close() })
+	t.Setenv("NOTIFY_SOCKET", path)
+	return socket
+}
+
+func TestTheWatchdogIsFedOnlyWhileTheLoopTurns(t *testing.T) {
+	systemd := listenAsSystemd(t)
 	d := quiet(t)
 	turned := d.monitor.State().Published
 	pinged := func() bool {
@@ -160,5 +171,96 @@ func TestTheWatchdogIsFedOnlyWhileTheLoopTurns(t *testing.T) {
 	pinged() // for turns before the stop
 	if pinged() {
 		t.Error("a ping after the loop has stopped")
+	}
+}
+
+func TestTheWatchdogIsFedWhileAFileSystemHangs(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		doubt  check.Reason
+		reload bool
+	}{
+		{"in a second look", check.NoPuppet, false},
+		{"in a reload", "", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			systemd := listenAsSystemd(t)
+			systemd.SetReadDeadline(time.Now().Add(20 * time.Second))
+			d := quiet(t)
+			var readings atomic.Int64
+			began, hangs := make(chan struct{}), make(chan struct{})
+			d.from = &Start{load: func(config.Options) (*config.Loaded, error) {
+				if readings.Add(1) == 1 {
+					close(began)
+				}
+				<-hangs
+				return nil, errors.New("cannot be read")
+			}}
+			d.settings.Load().Identity.Doubt = tt.doubt
+			d.settings.Load().Listen = "127.0.0.1:0"
+			d.settings.Load().Socket = filepath.Join(t.TempDir(), "socket")
+
+			ctx, stop := context.WithCancel(t.Context())
+			if err := d.Listen(ctx); err != nil {
+				t.Fatal(err)
+			}
+			defer d.Ports[0].Close()
+			defer d.Sockets[0].Close()
+			reload := make(chan os.Signal, 1)
+			if tt.reload {
+				reload <- syscall.SIGHUP
+			}
+			var work sync.WaitGroup
+			defer work.Wait()
+			defer stop()
+			defer close(hangs)
+			work.Go(func() { d.monitor.Run(ctx) })
+			work.Go(func() { d.follow(ctx, reload) })
+
+			<-began
+			for pings := 0; pings < 3; { // one or two may be older
+				text := make([]byte, 1000)
+				n, err := systemd.Read(text)
+				if err != nil {
+					t.Fatalf("%d pings, then %v", pings, err)
+				}
+				if string(text[:n]) == "WATCHDOG=1" {
+					pings++
+				}
+			}
+			if got := readings.Load(); got != 1 {
+				t.Errorf("%d readings at a time", got)
+			}
+		})
+	}
+}
+
+// An operator who corrects puppet.conf has nothing to reload; one who edits pmcheck.yaml has.
+func TestASecondLookIsAtPuppetsConfigurationAlone(t *testing.T) {
+	t.Parallel()
+	const content = "log: {level: warn}\n"
+	for _, tt := range []struct {
+		name     string
+		doubt    check.Reason // now
+		content  string
+		mistakes error
+		used     bool
+	}{
+		{"the doubt has ended", "", content, nil, true},
+		{"another doubt", check.PuppetConfMistake, content, nil, true},
+		{"the same doubt", check.NoPuppet, content, nil, false},
+		{"pmcheck.yaml was edited", "", content + "max_out: 2\n", nil, false},
+		{"pmcheck.yaml is gone", "", "", nil, false},
+		{"pmcheck.yaml has mistakes", "", content, errors.New("mistake"), false},
+	} {
+		d := quiet(t)
+		d.settings.Load().Identity.Doubt = check.NoPuppet
+		d.from = &Start{Loaded: &config.Loaded{Content: []byte(content)}}
+		now := &config.Loaded{Config: config.Default(), Content: []byte(tt.content)}
+		now.Config.Identity.Doubt = tt.doubt
+		d.lookAgain(reading{loaded: now, mistakes: tt.mistakes})
+		if used := d.from.Loaded == now; used != tt.used {
+			t.Errorf("%s: used %v, want %v", tt.name, used, tt.used)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,11 +23,14 @@ import (
 
 // Start is a configuration with which a daemon, or the gate, can start.
 type Start struct {
-	*config.Loaded
+	*config.Loaded // in use
+
 	options  config.Options
 	last     systemd.RuntimeFile
 	mistakes error         // in the current file, if the last good one is used instead
 	level    slog.LevelVar // of the log, which follows a reload
+	// load is config.Load, unless a test hangs in it.
+	load func(config.Options) (*config.Loaded, error)
 }
 
 // Load reads the configuration for a daemon that starts, or for the gate. If it has mistakes, the last good one is
@@ -38,7 +42,13 @@ func Load(o config.Options) (*Start, error) {
 	last := systemd.RuntimeFile{Dir: systemd.RuntimeDirectory(), Name: "last-good.yaml"}
 	o.Known, _ = systemd.Load[config.Identity](puppetFile()) // what cannot be read is not known
 	loaded, mistakes := config.Load(o)
-	s := &Start{Loaded: loaded, options: o, last: last, mistakes: mistakes}
+	s := &Start{
+		Loaded:   loaded,
+		options:  o,
+		last:     last,
+		mistakes: mistakes,
+		load:     config.Load,
+	}
 	if mistakes == nil {
 		return s, nil
 	}
@@ -98,13 +108,30 @@ func (d *Daemon) keep(loaded *config.Loaded) {
 	}
 }
 
-// reload reads the configuration again, and uses it unless it has mistakes.
-func (d *Daemon) reload() error {
-	loaded, err := config.Load(d.from.options)
-	if err == nil {
-		d.use(loaded)
+// reading is what the files of the configuration say at one time.
+type reading struct {
+	reload   bool // an operator wants it used; otherwise it is a second look
+	loaded   *config.Loaded
+	mistakes error
+}
+
+// read reads the configuration again, and sends what it says to done, which must have room for it. It does not wait
+// for that: a file system may hang, and the watchdog must be fed.
+func (d *Daemon) read(reload bool, done chan<- reading) {
+	load, options := d.from.load, d.from.options
+	go func() {
+		loaded, mistakes := load(options)
+		done <- reading{reload: reload, loaded: loaded, mistakes: mistakes}
+	}()
+}
+
+// reload uses a configuration unless it has mistakes.
+func (d *Daemon) reload(r reading) {
+	if r.mistakes != nil {
+		d.Refuse("configuration not reloaded, the old one stays in use", r.mistakes)
+		return
 	}
-	return err
+	d.use(r.loaded)
 }
 
 // use replaces the configuration in use.
@@ -112,19 +139,22 @@ func (d *Daemon) use(loaded *config.Loaded) {
 	d.from.level.Set(loaded.Config.Log.Level.Level())
 	d.logDoubt(d.settings.Load().Identity, loaded.Config.Identity)
 	d.Reload(loaded.Config, loaded.File)
+	d.from.Loaded = loaded
 	d.keep(loaded)
 }
 
-// lookAgain reads the configuration again while there is a doubt about Puppet's, and uses it if the doubt is another
-// one: the daemon is often installed before Puppet, and an operator who corrects puppet.conf has nothing to reload.
-func (d *Daemon) lookAgain() {
-	before := d.settings.Load().Identity
-	if before.Doubt == "" {
+// inDoubt reports whether Puppet's configuration is worth a second look: the daemon is often installed before Puppet,
+// and an operator who corrects puppet.conf has nothing to reload.
+func (d *Daemon) inDoubt() bool { return d.settings.Load().Identity.Doubt != "" }
+
+// lookAgain uses what a second look has found if the doubt about Puppet's configuration is another one. A pmcheck.yaml
+// that was edited meanwhile waits for its reload.
+func (d *Daemon) lookAgain(r reading) {
+	if r.mistakes != nil || !bytes.Equal(r.loaded.Content, d.from.Content) {
 		return
 	}
-	loaded, mistakes := config.Load(d.from.options)
-	if mistakes == nil && loaded.Config.Identity != before {
-		d.use(loaded)
+	if r.loaded.Config.Identity != d.settings.Load().Identity {
+		d.use(r.loaded)
 	}
 }
 

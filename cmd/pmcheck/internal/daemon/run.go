@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"os"
 	"time"
 
@@ -27,29 +26,45 @@ func (d *Daemon) Run(ctx context.Context, reload <-chan os.Signal) error {
 	return group.Wait()
 }
 
-// follow reloads, and updates the status line of the service manager, until ctx ends.
+// follow reloads, looks again at a configuration that is in doubt, and updates the status line of the service manager,
+// until ctx ends. It reads no file itself.
 func (d *Daemon) follow(ctx context.Context, reload <-chan os.Signal) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	said, turned := "", d.monitor.State().Published
+	reloads, looks, busy := false, false, false
+	done := make(chan reading, 1)
 	for {
 		if now := d.Summary(); now != said {
 			said = now
 			d.notify(systemd.Status(now))
 		}
 		turned = d.feedWatchdog(turned)
+
+		// One reading at a time: a reload waits for the end of a second look.
+		if !busy && (reloads || looks) {
+			d.read(reloads, done)
+			busy = true
+			reloads, looks = false, false
+		}
+
 		select {
 		case <-ctx.Done():
 			return
 		case <-reload:
-			failed := systemd.Reloading()
+			d.notify(systemd.Reloading())
 			d.monitor.AcceptHolds()
-			if err := d.reload(); err != nil {
-				d.Refuse("configuration not reloaded, the old one stays in use", err)
-			}
-			d.notify(errors.Join(failed, systemd.Ready(d.Summary())))
+			reloads = true
 		case <-tick.C:
-			d.lookAgain()
+			looks = d.inDoubt()
+		case r := <-done:
+			busy = false
+			if r.reload {
+				d.reload(r)
+				d.notify(systemd.Ready(d.Summary()))
+			} else {
+				d.lookAgain(r)
+			}
 		}
 	}
 }
