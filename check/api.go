@@ -169,7 +169,8 @@ func (p *Prober) ask(ctx context.Context) (answer, error) {
 	}
 
 	first, err := p.put(ctx, last)
-	deniedBefore := recent && first.Status == http.StatusForbidden
+	// What was denied before both sides were proved, as while a file of this host was missing, is asked again after that.
+	deniedBefore := recent && first.Status == http.StatusForbidden && (p.provedAll || !first.Proved)
 	if err != nil || !first.elsewhere() || deniedBefore {
 		return first, err
 	}
@@ -180,6 +181,7 @@ func (p *Prober) ask(ctx context.Context) (answer, error) {
 // returns a denial, which says more than a missing path.
 func (p *Prober) search(ctx context.Context, first answer) (answer, error) {
 	p.noPool, p.denies = first.fault(), false
+	p.provedAll = first.Proved
 	all, denial := []answer{first}, first
 	for _, path := range questions() {
 		if path == first.path {

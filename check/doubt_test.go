@@ -148,6 +148,29 @@ func TestADenialByAuthConfIsNoFault(t *testing.T) {
 	}
 }
 
+// TestADenialIsAskedForAgainOnceBothSidesAreProved: a daemon that starts while its key is missing concludes nothing from
+// the denials that it gets, and concludes it when the key is back.
+func TestADenialIsAskedForAgainOnceBothSidesAreProved(t *testing.T) {
+	m := newMaster(t)
+	m.Set(checktest.Denied)
+	p := newProber(t, m)
+	key := must(os.ReadFile(m.Files().Key))
+	if err := os.Remove(m.Files().Key); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		wantReason(t, p.Probe(t.Context()), check.AuthDenied)
+	}
+	asked := m.Questions()
+	wantReason(t, p.Probe(t.Context()), check.AuthDenied)
+	if n := m.Questions() - asked; n != 1 {
+		t.Errorf("%d questions while nothing has changed, want 1", n)
+	}
+
+	write(t, m.Files().Key, key)
+	wantReason(t, p.Probe(t.Context()), check.OK)
+}
+
 // TestADenialEndsWithWhatProvedIt: what pmcheck concluded from all questions at once is not believed of one answer.
 func TestADenialEndsWithWhatProvedIt(t *testing.T) {
 	m := newMaster(t)

@@ -46,14 +46,15 @@ type Prober struct {
 	// instead; empty if that is not known.
 	Elsewhere func() string
 
-	mu       sync.Mutex  // held during a probe
-	pending  chan Result // of the request under way, which ends within Timeout; nil without one
-	last     Result      // the last one with an answer, or with a fault other than silence
-	found    string      // what the master's generation answers, by the last search
-	searched time.Time   // when that was; zero if another version may have been started
-	denies   bool        // by the last search, auth.conf denies the whole Status API
-	noPool   error       // why its answers have no pool
-	queued   time.Time   // since when it has left connections waiting at each look; zero if not at the last
+	mu        sync.Mutex  // held during a probe
+	pending   chan Result // of the request under way, which ends within Timeout; nil without one
+	last      Result      // the last one with an answer, or with a fault other than silence
+	found     string      // what the master's generation answers, by the last search
+	searched  time.Time   // when that was; zero if another version may have been started
+	denies    bool        // by the last search, auth.conf denies the whole Status API
+	provedAll bool        // both sides were proved in the last search
+	noPool    error       // why its answers have no pool
+	queued    time.Time   // since when it has left connections waiting at each look; zero if not at the last
 }
 
 // Listening is what the kernel knows of the socket on which a master listens.
