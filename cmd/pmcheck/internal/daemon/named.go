@@ -7,13 +7,11 @@ import (
 	"os"
 	"slices"
 	"strings"
-
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 )
 
-// namesThisHost reports whether a request is for an address or a name of this host. A browser on this host, or at the
-// other end of an SSH tunnel, can be led here by the page of a stranger whose name resolves to a loopback address (DNS
-// rebinding). The request then has the stranger's name, and the page could read what is answered. HTTP/1.0 needs no
+// namesThisHost reports whether a request is for an address, or for a name of this host. A browser on this host, or at
+// the other end of an SSH tunnel, can be led here by the page of a stranger whose name resolves to a loopback address
+// (DNS rebinding). The request then has the stranger's name, and the page could read what is answered. HTTP/1.0 needs no
 // name.
 func (d *Daemon) namesThisHost(r *http.Request) bool {
 	host, _, err := net.SplitHostPort(r.Host)
@@ -24,9 +22,8 @@ func (d *Daemon) namesThisHost(r *http.Request) bool {
 	if host == "" {
 		return true
 	}
-	if addr, err := netip.ParseAddr(host); err == nil {
-		addr = addr.Unmap().WithZone("")
-		return addr.IsLoopback() || slices.Contains(sockets.OwnAddresses(), addr)
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true // nobody can make an address resolve to another
 	}
 
 	own, _ := os.Hostname()
