@@ -16,6 +16,7 @@ type doubt struct {
 	apply      string // what a shell does on each master
 	undo       string
 	status     string // what "pmcheck status" says then
+	restarts   bool   // it comes with a restart or a reload of Puppet Server, for which one master leaves after the other
 }
 
 const (
@@ -61,16 +62,18 @@ func doubts() []doubt {
 			apply: "cp -a " + authConf + " /root/auth.conf; sed -i '0,/rules: \\[/s//rules: [ {match-request: {path: " +
 				"\"\\/status\", type: path, method: get}, deny: \"*\", sort-order: 1, name: \"no status\"},/' " + authConf +
 				"; systemctl reload puppetserver; pmcheck wait --for ready",
-			undo:   "mv /root/auth.conf " + authConf + "; systemctl reload puppetserver; pmcheck wait --for ready",
-			status: "auth-denied",
+			undo:     "mv /root/auth.conf " + authConf + "; systemctl reload puppetserver; pmcheck wait --for ready",
+			status:   "auth-denied",
+			restarts: true,
 		},
 		{
 			kind: "TLS that agents accept",
 			name: "RSA key exchange alone, as the Foreman's module had it",
 			apply: "echo 'webserver: {cipher-suites: [TLS_RSA_WITH_AES_256_CBC_SHA256, TLS_RSA_WITH_AES_256_CBC_SHA], " +
 				"ssl-protocols: [TLSv1.2]}' >" + ciphersConf + restartPuppet,
-			undo:   "rm " + ciphersConf + restartPuppet,
-			status: "healthy: ok",
+			undo:     "rm " + ciphersConf + restartPuppet,
+			status:   "healthy: ok",
+			restarts: true,
 		},
 	}
 	if !lab.Long() {
@@ -79,8 +82,8 @@ func doubts() []doubt {
 	return list
 }
 
-// TestDoubtsTakeNoMasterOut brings each doubt to both masters of a pool under agents: no run fails, and balancers have
-// both servers. While it lasts, a master that is stopped is out at once.
+// TestDoubtsTakeNoMasterOut brings each doubt to both masters of a pool under agents: no run fails, and balancers lose
+// no server to it. While it lasts, a master that is stopped is out at once.
 func TestDoubtsTakeNoMasterOut(t *testing.T) {
 	lab.Real(t)
 	agents := mix{quick: 4}
@@ -113,8 +116,12 @@ func (p *pool) doubts(d doubt, agents mix) string {
 			return nil
 		},
 	}, form{runs: 16})
-	if r.fewest < len(p.masters) {
-		p.t.Errorf("only %d servers were UP", r.fewest)
+	want := len(p.masters)
+	if d.restarts {
+		want--
+	}
+	if r.fewest < want {
+		p.t.Errorf("only %d servers were UP, want %d", r.fewest, want)
 	}
 	return fmt.Sprintf("| %s | %s | %d | %d | %d | %s |\n", d.kind, d.name, len(r.runs), len(r.failed()), r.fewest,
 		tenths(p.stopped()))
