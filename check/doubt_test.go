@@ -148,8 +148,8 @@ func TestADenialByAuthConfIsNoFault(t *testing.T) {
 	}
 }
 
-// TestADenialIsAskedForAgainOnceBothSidesAreProved: a daemon that starts while its key is missing concludes nothing from
-// the denials that it gets, and concludes it when the key is back.
+// TestADenialIsAskedForAgainOnceBothSidesAreProved: a daemon that starts while its key is missing concludes nothing
+// from the denials that it gets, and concludes it when the key is back.
 func TestADenialIsAskedForAgainOnceBothSidesAreProved(t *testing.T) {
 	m := newMaster(t)
 	m.Set(checktest.Denied)
