@@ -28,12 +28,18 @@ func File(path string, most int) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("is not a regular file")}
 	}
-	data, err := io.ReadAll(io.LimitReader(f, int64(most)<<20+1)) // the size may change meanwhile
+	tooLarge := &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("is larger than %d MiB", most)}
+	limit := int64(most) << 20
+	if info.Size() > limit {
+		return nil, tooLarge // at once: to read that much takes a second on a busy host
+	}
+
+	data, err := io.ReadAll(io.LimitReader(f, limit+1)) // the file may grow meanwhile, and /proc tells no size
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > most<<20 {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("is larger than %d MiB", most)}
+	if int64(len(data)) > limit {
+		return nil, tooLarge
 	}
 	return data, nil
 }
