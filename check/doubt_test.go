@@ -470,3 +470,24 @@ func TestAKeptConnectionDoesNotProveThatNewOnesComeIn(t *testing.T) {
 		})
 	}
 }
+
+// TestAnAnswerAfterATimeoutDoesNotEmptyTheQueue: a master without descriptors is slow once. Its next answer, on the
+// kept connection, must not make it healthy for as long as two looks take.
+func TestAnAnswerAfterATimeoutDoesNotEmptyTheQueue(t *testing.T) {
+	t.Parallel()
+	m := newMaster(t)
+	p := newProber(t, m)
+	p.Listens = func() (check.Listening, error) { return check.Listening{ID: "1", Waiting: 51}, nil }
+	accepts := false
+	p.Accepts = func(context.Context) (bool, error) { return accepts, nil }
+	p.Probe(t.Context())
+
+	m.Set(checktest.Silent)
+	p.Wait = check.AcceptTime
+	wantReason(t, p.Probe(t.Context()), puppetclient.Timeout)
+
+	m.Set(checktest.Running)
+	wantReason(t, p.Probe(t.Context()), check.NotAccepting)
+	accepts = true
+	wantReason(t, p.Probe(t.Context()), check.OK)
+}

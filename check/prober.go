@@ -72,19 +72,21 @@ type Listening struct {
 // AcceptTime if that is longer.
 //
 // An answer on a kept connection does not prove that new ones come in. If connections wait to be accepted in two
-// probes, a second apart, Probe finds out whether the process accepts them: it may ask once more, and take another
-// 2 × AcceptTime.
+// probes, a second apart, or after a probe without an answer, Probe finds out whether the process accepts them: it may
+// ask once more, and take another 2 × AcceptTime.
 func (p *Prober) Probe(ctx context.Context) Result {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
-	asked, wasPending := time.Now(), p.pending != nil
+	asked := time.Now()
+	wasPending := p.pending != nil // the master did not answer last time
 	r, answered := p.await(ctx)
 	if answered && r.Fault != nil && (wasPending || r.Fault.Reason != puppetclient.Timeout && p.last.Fault == nil) {
 		r, answered = p.await(ctx)
 	}
-	r = p.look(r, answered)
-	if p.overdue() {
+	r = p.look(r)
+	mayNotAccept := r.Waiting > 0 && (wasPending || p.overdue())
+	if answered && r.Fault == nil && mayNotAccept {
 		r, answered = p.knock(ctx, r)
 	}
 
@@ -99,9 +101,9 @@ func (p *Prober) Probe(ctx context.Context) Result {
 	return r
 }
 
-// look adds to a result what the kernel knows of the master's socket, and notes since when the master leaves
-// connections waiting there although it answers. One that does not answer may be in a garbage collection.
-func (p *Prober) look(r Result, answered bool) Result {
+// look adds to a result what the kernel knows of the master's socket, and notes since when each look has found
+// connections that wait there.
+func (p *Prober) look(r Result) Result {
 	r.Listener, r.Waiting = "", 0
 	if p.Listens != nil {
 		if socket, err := p.Listens(); err == nil {
@@ -110,8 +112,7 @@ func (p *Prober) look(r Result, answered bool) Result {
 	}
 
 	acceptsNow := r.Handshake // the connection of this very answer is new
-	leavesWaiting := answered && r.Fault == nil && r.Waiting > 0 && !acceptsNow
-	if !leavesWaiting {
+	if r.Waiting == 0 || acceptsNow {
 		p.queued = time.Time{}
 	} else if p.queued.IsZero() {
 		p.queued = time.Now()
@@ -136,8 +137,13 @@ func (p *Prober) knock(ctx context.Context, r Result) (Result, bool) {
 
 	since := p.queued
 	r, answered := p.await(ctx)
-	r = p.look(r, answered)
-	if !p.queued.Equal(since) || p.accepts(ctx) {
+	r = p.look(r)
+	if !answered || r.Fault != nil {
+		return r, answered
+	}
+
+	emptied := !p.queued.Equal(since)
+	if emptied || p.accepts(ctx) {
 		return r, answered
 	}
 	r.Fault = &Fault{Reason: NotAccepting, Err: fmt.Errorf(
