@@ -23,6 +23,9 @@ func TestTurnsThatAreNotCertainAreNamed(t *testing.T) {
 		}
 		return b
 	}
+	of := func(service string, b Balancer) Balancer { b.Service = service; return b }
+	healthHidden := backend("lb1", "held", 2)
+	healthHidden.Unhealthy = 200
 	for _, tt := range []struct {
 		name string
 		list List
@@ -37,6 +40,8 @@ func TestTurnsThatAreNotCertainAreNamed(t *testing.T) {
 			"balancer lb1: the name of backend 0-puppet sorts before 0-turn"},
 		{"a server is missing", List{backend("lb1", "0-turn", 1), backend("lb1", "puppet", 2)},
 			"balancer lb1: backend 0-turn has 2 servers, but puppet has 3"},
+		{"a service of its own", List{backend("lb1", "0-turn", 1), of("broker", backend("lb1", "broker", 1))}, ""},
+		{"a server is unhealthy, and one backend does not mind", List{backend("lb1", "0-turn", 1), healthHidden}, ""},
 		{"a backend for the only CA", List{backend("lb1", "0-turn", 1), backend("lb1", "ca", 0)}, ""},
 	} {
 		got := strings.Join(tt.list.TurnWarnings(), "; ")

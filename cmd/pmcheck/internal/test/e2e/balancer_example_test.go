@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -60,6 +61,27 @@ func (e *example) start() {
 	e.t.Helper()
 	e.haproxy = lab.StartHAProxy(e.t, e.text)
 	e.haproxy.WaitEach(10*time.Second, lab.ServerStat.Healthy)
+}
+
+// assertTurns asserts that pmcheck on each master finds the backends of the example complete: none of its balancers
+// lacks a backend in which masters take turns.
+func (e *example) assertTurns() {
+	e.t.Helper()
+	for _, s := range e.sites {
+		s.WaitStatus(20*time.Second, func(status lab.Status) error {
+			for _, b := range status.Balancers {
+				if b.View != nil && (b.View.State != "UP" || b.View.Steps > 0) {
+					return fmt.Errorf("the view of %s is not settled: %+v", b.Name, b.View)
+				}
+			}
+			for _, w := range status.Warnings {
+				if strings.Contains(w, "0-turn") {
+					return errors.New(w)
+				}
+			}
+			return nil
+		})
+	}
 }
 
 func (e *example) where(host, port string) string {

@@ -96,6 +96,7 @@ func (e *example) testReload() {
 	e.t.Helper()
 	e.runUnit("ExecStartPre")
 	e.start()
+	e.assertTurns()
 	e.testHeld(drain.Drain, "NOLB", 3*time.Second)
 	e.sites[0].Hold(drain.Drain)
 	e.waitFor("drain", "NOLB", 3*time.Second, "puppet/puppet1")
@@ -123,6 +124,7 @@ func TestFailOpenExample(t *testing.T) {
 	e.haproxy = lab.StartHAProxy(t, e.text)
 	const long = 10 * time.Second
 	e.waitFor("start", "UP", long, "puppet/puppet1", "puppet/puppet2")
+	e.assertTurns()
 	for _, s := range e.sites {
 		s.SetMaster(checktest.Stopped)
 	}

@@ -26,6 +26,7 @@ func TestRolesBehindOneAddress(t *testing.T) {
 		e.startMaster(host, "services: [ca, broker-service]\n"+puppetdb+"\n")
 	}
 	e.start()
+	e.assertTurns()
 	first := e.sites[0]
 	first.Master.SetService("ca", "error")
 	e.waitFor("CA in error", "DOWN", 10*time.Second, "puppetca/puppet1")

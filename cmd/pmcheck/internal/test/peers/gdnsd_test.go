@@ -115,7 +115,7 @@ func TestHAProxyLearnsItsServersFromSRVRecords(t *testing.T) {
 			stats, err := haproxy.Stats()
 			got := 0
 			for _, s := range stats {
-				if s.Status == "UP" && s.CheckCode == "200" {
+				if s.Backend == "puppet" && s.Status == "UP" && s.CheckCode == "200" {
 					got++
 				}
 			}
