@@ -1,15 +1,17 @@
 #!/bin/sh
 # Moves port 9200 from a check that xinetd runs to pmcheck, faster than a balancer
 # takes the master DOWN. If pmcheck does not answer 200 in time, or a balancer asks for
-# something that pmcheck refuses, xinetd gets the port back.
+# something that pmcheck refuses, xinetd gets the port back. In the end it offers to set
+# balancers in pmcheck.yaml to the clients that it saw.
 #
 #   migrate.sh [FILE]
 #
-# In the end it offers to set balancers in pmcheck.yaml to the clients that it saw. FILE describes the old check, such as /etc/xinetd.d/puppetserver_check. The default
-# is the file in /etc/xinetd.d with "port = 9200".
+# FILE describes the old check, such as /etc/xinetd.d/puppetserver_check. The default is
+# the file in /etc/xinetd.d with "port = 9200".
 #
 # First mask pmcheck.socket and pmcheck.service, so that pmcheck does not take the port when
-# xinetd is stopped, and the guard, which would delay each stop of Puppet Server. Then install pmcheck, and write /etc/pmcheck/pmcheck.yaml if you need one.
+# xinetd is stopped, and the guard, which would delay each stop of Puppet Server. Then
+# install pmcheck, and write /etc/pmcheck/pmcheck.yaml if you need one.
 set -eu
 
 port=9200

@@ -30,6 +30,9 @@ printf 'HTTP/1.1 %s\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-
 timeout 0.2 cat >/dev/null
 `
 
+// oldDigest is what keepalived's digest is set to for the body of a 200 of the old check.
+const oldDigest = "f664a47e76d84bc8cb574835751fed01"
+
 // What a client concludes while the master is in service, drained, and stopped. The old check is drained by stopping
 // xinetd.
 const (
@@ -41,84 +44,88 @@ const (
 // migration page names.
 type form struct {
 	name  string
-	check string // lines of HAProxy's backend, separated by semicolons
+	check string // as the client has it: lines, a request, or options
 	old   string // the conclusions on the old check; empty: follows
 	now   string // on pmcheck, if they are others
 	named string // what the migration page says of it then
 	gone  bool   // HAProxy refuses it from 3.0 on
 }
 
-// haproxyForms returns every form of check that HAProxy's manual has for a server of this kind.
-func haproxyForms() []form {
-	return []form{
-		{name: "bare", check: "option httpchk"},
-		{name: "a path", check: "option httpchk /"},
-		{name: "GET", check: "option httpchk GET /"},
-		{name: "HEAD", check: "option httpchk HEAD /"},
-		{name: "GET 1.0", check: "option httpchk GET / HTTP/1.0"},
-		{name: "GET 1.1", check: "option httpchk GET / HTTP/1.1"},
-		{name: "a name", check: "option httpchk GET /server"},
-		{name: "Puppet's path", check: "option httpchk GET /status/v1/simple"},
-		{name: "Puppet's path in PE", check: "option httpchk GET /status/v1/simple/pe-master HTTP/1.1"},
-		{name: "the manual's", check: `option httpchk OPTIONS * HTTP/1.1\r\nHost:\ www`, gone: true},
-		{name: "asterisk", check: "option httpchk OPTIONS * HTTP/1.0"},
-		{name: "send", check: "option httpchk;http-check send meth GET uri / ver HTTP/1.1 hdr Host www"},
-		{name: "send asterisk", check: "option httpchk;http-check send meth OPTIONS uri * ver HTTP/1.1 hdr Host www"},
-		{name: "connect", check: "option httpchk;http-check connect;http-check send meth GET uri /;" +
-			"http-check expect status 200"},
-		{name: "state", check: "option httpchk GET /;http-check send-state"},
-		{name: "404", check: "option httpchk GET /;http-check disable-on-404;http-check send-state"},
-		{name: "status", check: "option httpchk GET /;http-check expect status 200"},
-		{name: "rstatus", check: "option httpchk GET /;http-check expect rstatus ^2[0-9][0-9]"},
-		{name: "not rstatus", check: "option httpchk GET /;http-check expect ! rstatus ^5"},
-		{name: "string", check: "option httpchk GET /;http-check expect string Puppet\\ Server\\ is\\ running."},
-		{name: "rstring", check: "option httpchk GET /;http-check expect rstring ^Puppet.*running"},
-		{name: "header", check: `option httpchk GET /;http-check expect hdr name content-type value -m beg text/plain;` +
-			`http-check expect status 200`},
-		{name: "TCP", check: `option tcp-check;tcp-check send GET\ /\ HTTP/1.0\r\n;tcp-check send \r\n;` +
-			`tcp-check expect string 200\ OK`},
-		{name: "TCP, the line", check: `option tcp-check;tcp-check send GET\ /\ HTTP/1.0\r\n\r\n;` +
-			`tcp-check expect rstring ^HTTP/1.1\ 200`},
-		{name: "TCP, 0.9", check: `option tcp-check;tcp-check send GET\ /\r\n;tcp-check expect string running`},
-		{name: "TCP, binary", check: "option tcp-check;tcp-check send-binary 474554202f0d0a;" +
-			"tcp-check expect binary 323030204f4b"},
+// forms returns the forms of check of each client.
+func forms() map[string][]form {
+	return map[string][]form{
+		// Every form that HAProxy's manual has for a server of this kind: lines of its backend, separated by semicolons.
+		"HAProxy": {
+			{name: "bare", check: "option httpchk"},
+			{name: "a path", check: "option httpchk /"},
+			{name: "GET", check: "option httpchk GET /"},
+			{name: "HEAD", check: "option httpchk HEAD /"},
+			{name: "GET 1.0", check: "option httpchk GET / HTTP/1.0"},
+			{name: "GET 1.1", check: "option httpchk GET / HTTP/1.1"},
+			{name: "a name", check: "option httpchk GET /server"},
+			{name: "Puppet's path", check: "option httpchk GET /status/v1/simple"},
+			{name: "Puppet's path in PE", check: "option httpchk GET /status/v1/simple/pe-master HTTP/1.1"},
+			{name: "the manual's", check: `option httpchk OPTIONS * HTTP/1.1\r\nHost:\ www`, gone: true},
+			{name: "asterisk", check: "option httpchk OPTIONS * HTTP/1.0"},
+			{name: "send", check: "option httpchk;http-check send meth GET uri / ver HTTP/1.1 hdr Host www"},
+			{name: "send asterisk", check: "option httpchk;http-check send meth OPTIONS uri * ver HTTP/1.1 hdr Host www"},
+			{name: "connect", check: "option httpchk;http-check connect;http-check send meth GET uri /;" +
+				"http-check expect status 200"},
+			{name: "state", check: "option httpchk GET /;http-check send-state"},
+			{name: "404", check: "option httpchk GET /;http-check disable-on-404;http-check send-state"},
+			{name: "status", check: "option httpchk GET /;http-check expect status 200"},
+			{name: "rstatus", check: "option httpchk GET /;http-check expect rstatus ^2[0-9][0-9]"},
+			{name: "not rstatus", check: "option httpchk GET /;http-check expect ! rstatus ^5"},
+			{name: "string", check: "option httpchk GET /;http-check expect string Puppet\\ Server\\ is\\ running."},
+			{name: "rstring", check: "option httpchk GET /;http-check expect rstring ^Puppet.*running"},
+			{name: "header", check: `option httpchk GET /;http-check expect hdr name content-type value -m beg text/plain;` +
+				`http-check expect status 200`},
+			{name: "TCP", check: `option tcp-check;tcp-check send GET\ /\ HTTP/1.0\r\n;tcp-check send \r\n;` +
+				`tcp-check expect string 200\ OK`},
+			{name: "TCP, the line", check: `option tcp-check;tcp-check send GET\ /\ HTTP/1.0\r\n\r\n;` +
+				`tcp-check expect rstring ^HTTP/1.1\ 200`},
+			{name: "TCP, 0.9", check: `option tcp-check;tcp-check send GET\ /\r\n;tcp-check expect string running`},
+			{name: "TCP, binary", check: "option tcp-check;tcp-check send-binary 474554202f0d0a;" +
+				"tcp-check expect binary 323030204f4b"},
 
-		{name: "another path", check: "option httpchk GET /puppet", now: never, named: "Another path"},
-		{name: "POST", check: "option httpchk POST /", now: never, named: "Another method"},
-		{name: "no request", check: "option tcp-check;tcp-check expect string 200", now: never,
-			named: "A check without a request"},
-		{name: "connection", check: "option tcp-check", old: "UP DOWN UP", now: "UP UP UP",
-			named: "A check that only connects"},
-		{name: "no failure", check: "option httpchk GET /;http-check expect ! string failed", now: "UP UP UP",
-			old: follows, named: "`expect ! string failed`"},
-		{name: "TLS", check: "option httpchk GET /;default-server check-ssl verify none", old: never},
-		{name: "PROXY", check: "option httpchk GET /;default-server check-send-proxy", now: never,
-			named: "`check-send-proxy`"},
-	}
-}
-
-// otherForms returns what other clients send. They conclude UP if the answer has their text.
-func otherForms() []form {
-	return []form{
-		{name: "F5's default", check: "GET /\r\n"},
-		{name: "F5 1.0", check: "GET / HTTP/1.0\r\n\r\n"},
-		{name: "F5 1.1", check: "GET / HTTP/1.1\r\nHost: \r\nConnection: Close\r\n\r\n"},
-		{name: "NetScaler", check: "HEAD / HTTP/1.0\r\n\r\n"},
-		{name: "keepalived", check: "GET / HTTP/1.0\r\nUser-Agent: KeepAliveClient\r\nHost: puppet1\r\n\r\n"},
-		{name: "keepalived 1.1", check: "GET / HTTP/1.1\r\nUser-Agent: KeepAliveClient\r\nConnection: close\r\n" +
-			"Host: puppet1\r\n\r\n"},
-		{name: "nginx", check: "GET / HTTP/1.0\r\nHost: puppet1\r\nConnection: close\r\n\r\n"},
-	}
-}
-
-// plugins returns arguments of check_http.
-func plugins() []form {
-	return []form{
-		{name: "check_http", check: ""},
-		{name: "check_http -e", check: "-e 'HTTP/1.1 200'"},
-		{name: "check_http -s", check: "-s 'Puppet Server is running'"},
-		{name: "check_http -j", check: "-j HEAD"},
-		{name: "check_http -N", check: "-N -u /server"},
+			{name: "another path", check: "option httpchk GET /puppet", now: never, named: "Another path"},
+			{name: "POST", check: "option httpchk POST /", now: never, named: "Another method"},
+			{name: "no request", check: "option tcp-check;tcp-check expect string 200", now: never,
+				named: "A check without a request"},
+			{name: "connection", check: "option tcp-check", old: "UP DOWN UP", now: "UP UP UP",
+				named: "A check that only connects"},
+			{name: "no failure", check: "option httpchk GET /;http-check expect ! string failed", now: "UP UP UP",
+				old: follows, named: "`expect ! string failed`"},
+			{name: "TLS", check: "option httpchk GET /;default-server check-ssl verify none", old: never},
+			{name: "PROXY", check: "option httpchk GET /;default-server check-send-proxy", now: never,
+				named: "`check-send-proxy`"},
+		},
+		// What other clients send, in one piece. They conclude UP by the first line of the answer.
+		"raw": {
+			{name: "F5's default", check: "GET /\r\n"},
+			{name: "F5 1.0", check: "GET / HTTP/1.0\r\n\r\n"},
+			{name: "F5 1.1", check: "GET / HTTP/1.1\r\nHost: \r\nConnection: Close\r\n\r\n"},
+			{name: "NetScaler", check: "HEAD / HTTP/1.0\r\n\r\n"},
+			{name: "keepalived", check: "GET / HTTP/1.0\r\nUser-Agent: KeepAliveClient\r\nHost: puppet1\r\n\r\n"},
+			{name: "keepalived 1.1", check: "GET / HTTP/1.1\r\nUser-Agent: KeepAliveClient\r\nConnection: close\r\n" +
+				"Host: puppet1\r\n\r\n"},
+			{name: "nginx", check: "GET / HTTP/1.0\r\nHost: puppet1\r\nConnection: close\r\n\r\n"},
+		},
+		// Options of the plugin.
+		"check_http": {
+			{name: "check_http", check: ""},
+			{name: "check_http -e", check: "-e 'HTTP/1.1 200'"},
+			{name: "check_http -s", check: "-s 'Puppet Server is running'"},
+			{name: "check_http -j", check: "-j HEAD"},
+			{name: "check_http -N", check: "-N -u /server"},
+		},
+		// The client of HTTP_GET is run by keepalived --genhash, which needs no ip_vs in the kernel and prints the answer.
+		// These are the rest of its command line.
+		"keepalived": {
+			{name: "status_code 200", check: "--protocol 1.0 | grep '^HTTP/1.1 200'"},
+			{name: "status_code 200, 1.1", check: "--protocol 1.1 | grep '^HTTP/1.1 200'"},
+			{name: "digest", check: "| grep " + oldDigest, now: never, named: "`digest` of keepalived"},
+		},
 	}
 }
 
@@ -139,12 +146,26 @@ func TestPmcheckIsADropIn(t *testing.T) {
 		if !lab.Long() && release.Suite != "bookworm" {
 			continue
 		}
-		forms := haproxyForms()
+		list := forms()["HAProxy"]
 		if release.Suite != "bullseye" && release.Suite != "bookworm" {
-			forms = slices.DeleteFunc(forms, func(f form) bool { return f.gone })
+			list = slices.DeleteFunc(list, func(f form) bool { return f.gone })
 		}
-		checked[release.Suite] = forms
-		balancers[release.Suite] = release.StartChroot(t).StartOldHAProxy(backends(forms)) // it warns of the manual's
+		root := release.StartChroot(t)
+		t.Logf("%s: %d forms, %.30s", release.Suite, len(list), lab.Output(t, root.Command("haproxy", "-v")))
+		checked[release.Suite] = list
+		balancers[release.Suite] = root.StartOldHAProxy(backends(list)) // it warns of the manual's
+	}
+
+	checkHTTP := lab.Need(t, filepath.Join(pluginDir, "check_http"), "monitoring-plugins-basic")
+	keepalived := lab.Need(t, "keepalived", "keepalived")
+	others := map[string]func(ip, check string) string{
+		"raw": func(ip, check string) string { return raw(here, ip, check) },
+		"check_http": func(ip, check string) string {
+			return script(t, checkHTTP+" -H puppet1 -I "+ip+" -p 9200 -t 5 "+check)
+		},
+		"keepalived": func(ip, check string) string {
+			return script(t, keepalived+" --genhash --verbose --timeout 5 --server "+ip+" --port 9200 --url / "+check)
+		},
 	}
 
 	for state, change := range []func(){
@@ -168,11 +189,10 @@ func TestPmcheckIsADropIn(t *testing.T) {
 				})
 			}
 		}
-		for _, f := range otherForms() {
-			f.wait(t, "raw", state, func(server string) string { return raw(here, address(server), f.check) })
-		}
-		for _, f := range plugins() {
-			f.wait(t, "plugin", state, func(server string) string { return plugin(t, address(server), f.check) })
+		for client, concludes := range others {
+			for _, f := range forms()[client] {
+				f.wait(t, client, state, func(server string) string { return concludes(address(server), f.check) })
+			}
 		}
 	}
 }
@@ -189,9 +209,11 @@ func backends(forms []form) (config string) {
 
 func TestMigrationPageNamesWhatIsNotTheSame(t *testing.T) {
 	page := lab.Read(t, example(t, "migrate-from-xinetd/README.md"))
-	for _, f := range haproxyForms() {
-		if (f.now != "") != (f.named != "") || !strings.Contains(page, f.named) {
-			t.Errorf("%s: the migration page does not say %q", f.name, f.named)
+	for client, list := range forms() {
+		for _, f := range list {
+			if (f.now != "") != (f.named != "") || !strings.Contains(page, f.named) {
+				t.Errorf("%s, %s: the migration page does not say %q", client, f.name, f.named)
+			}
 		}
 	}
 }
@@ -241,10 +263,14 @@ func raw(n *lab.Network, ip, request string) string {
 	return "DOWN"
 }
 
-func plugin(t *testing.T, ip, options string) string {
-	program := lab.Need(t, filepath.Join(pluginDir, "check_http"), "monitoring-plugins-basic")
-	cmd := exec.Command("sh", "-c", program+" -H puppet1 -I "+ip+" -p 9200 -t 5 "+options)
-	if _, is := cmd.Run().(*exec.ExitError); is {
+// script runs a line of a shell that succeeds if its client concludes UP.
+func script(t *testing.T, line string) string {
+	t.Helper()
+	err := exec.Command("sh", "-c", line).Run()
+	if _, failed := err.(*exec.ExitError); err != nil && !failed {
+		t.Fatalf("%s: %v", line, err)
+	}
+	if err != nil {
 		return "DOWN"
 	}
 	return "UP"
