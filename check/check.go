@@ -23,9 +23,12 @@ import (
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
-// Check is one check and its reasons. A check runs in one of three ways: on a schedule (see
-// [Settings.Scheduled]), after each probe (see [Settings.Observers]), or in the caller, which gets the
-// unit's state from systemd (see [Unit]) or probes the master (see [Prober]).
+// Check is one check, with everything that the rest of the program knows of it: a new check is a function that
+// returns one, and a line in [All].
+//
+// A check with Run runs on a schedule, and one with Observe looks at the result of each probe. The checks probe and
+// unit have neither: their caller probes the master (see [Prober]), and gets the unit's state from systemd (see
+// [Unit]).
 type Check struct {
 	Name     string   // in configuration, status and metrics
 	Severity Severity // what the check may do: the default in [All], else as configured
@@ -33,69 +36,55 @@ type Check struct {
 	// that would take all of them out in the same minute.
 	Shared  bool
 	Reasons []Cause
+
+	// Settings points to a struct with the settings of the check, which has the defaults; nil if the check has none.
+	// They are a section of the configuration that is named like the check. Each field has its key in the tag yaml,
+	// which is "-" if the field is derived from other settings. Other tags may restrict its value:
+	//
+	//	min, max  the bounds of an int or a time.Duration
+	//	path      text that is not empty, or each item, must be an absolute path
+	Settings any
+
+	// Run makes the check ready to run on a host, with the settings as they are now. It returns nil if the settings
+	// name nothing to look at.
+	Run      func(Host) Runner
+	Interval time.Duration // the pause between two runs
+	Timeout  time.Duration // the longest that a run may take
+
+	// Observe makes the check ready to look at the results of the probes of a master, with the settings as they are
+	// now. The check goes on from what it has seen of the master before, for example with other settings.
+	Observe func(*Seen) Observer
 }
 
-// Settings are the settings of the checks; begin with [Defaults].
-// Each field has its key in the tag yaml. Other tags may restrict its value:
-//
-//	min, max  the bounds of an int or a time.Duration
-//	path      text that is not empty, or each item, must be an absolute path
-type Settings struct {
-	JRuby    JRubySettings    `yaml:"jruby"`
-	Unit     UnitSettings     `yaml:"unit"`
-	Expiry   ExpirySettings   `yaml:"expiry"`
-	Disk     DiskSettings     `yaml:"disk"`
-	Code     CodeSettings     `yaml:"code"`
-	PuppetDB PuppetDBSettings `yaml:"puppetdb"`
-	Identity IdentitySettings `yaml:"-"`
+// Host is what checks need to know of the host that they run on.
+type Host struct {
+	Certname    string // the name in the host's certificate
+	Credentials *puppetclient.Credentials
 }
 
-// Defaults returns the default settings.
-func Defaults() Settings {
-	return Settings{
-		JRuby:  JRubySettings{WarmingMax: 5 * time.Minute, StuckAfter: 2 * time.Minute},
-		Unit:   UnitSettings{Names: []string{"puppetserver.service", "pe-puppetserver.service", "puppet-master.service"}},
-		Expiry: ExpirySettings{Warn: 30 * 24 * time.Hour},
-		Disk:   DiskSettings{Paths: []string{}, WarnPercent: 10, EjectMiB: 64},
-	}
-}
+// Runner runs a check once and returns the finding; a zero Finding is none. It must not be called again before it has
+// returned.
+type Runner func(context.Context) Finding
 
 // Observer returns the finding for the result of a probe; a zero one changes nothing. It may remember
 // results, so each must be observed once, in order.
 type Observer func(r Result, now time.Time) Finding
 
-// Seen is what observers remember of one master. The zero value is that of a master that is not known yet.
-type Seen struct{ pool poolMemory }
+// Seen is what checks remember of one master, each in a type of its own. The zero value is that of a master that is
+// not known yet.
+type Seen struct{ memories []any }
 
-// Observers returns the checks that look at the results of the probes, by name. They go on from what other observers
-// have seen, for example with other settings, and record what they see there.
-func (s Settings) Observers(seen *Seen) map[string]Observer {
-	return map[string]Observer{
-		CheckJRuby:    (&poolCheck{s.JRuby, &seen.pool}).observe,
-		CheckIdentity: s.Identity.judge,
-		CheckExpiry:   s.Expiry.judge,
+// memoryOf returns what a check remembers of a master in a T. It is new at first.
+func memoryOf[T any](seen *Seen) *T {
+	for _, m := range seen.memories {
+		if found, is := m.(*T); is {
+			return found
+		}
 	}
-}
 
-// Scheduled is a check that runs repeatedly.
-type Scheduled struct {
-	// Check runs the check once; a zero Finding is none. It must not be called again before it has returned.
-	Check func(context.Context) Finding
-	// Interval is the pause between two runs, Timeout the longest that one may take.
-	Interval, Timeout time.Duration
-}
-
-// Scheduled returns the checks that run repeatedly, by name, without those that have nothing to look at.
-// certname is the name in the host's certificate.
-func (s Settings) Scheduled(certname string, credentials *puppetclient.Credentials) map[string]*Scheduled {
-	list := map[string]*Scheduled{CheckDisk: s.Disk.schedule()}
-	if s.Code.Dir != "" {
-		list[CheckCode] = s.Code.schedule()
-	}
-	if s.PuppetDB.Address != "" {
-		list[CheckPuppetDB] = s.PuppetDB.schedule(certname, credentials)
-	}
-	return list
+	m := new(T)
+	seen.memories = append(seen.memories, m)
+	return m
 }
 
 // List is a list of checks: [All], or a configuration, which is All with other severities.
@@ -115,4 +104,47 @@ func (l List) Severity(name string) Severity {
 		}
 	}
 	return Off
+}
+
+// Scheduled is a check that is ready to run repeatedly. Its fields are described in [Check].
+type Scheduled struct {
+	Run      Runner
+	Interval time.Duration
+	Timeout  time.Duration
+}
+
+// Scheduled returns the checks that run repeatedly on a host, by name, without those that have nothing to look at.
+func (l List) Scheduled(h Host) map[string]*Scheduled {
+	list := map[string]*Scheduled{}
+	for _, c := range l {
+		if c.Run == nil {
+			continue
+		}
+		if run := c.Run(h); run != nil {
+			list[c.Name] = &Scheduled{Run: run, Interval: c.Interval, Timeout: c.Timeout}
+		}
+	}
+	return list
+}
+
+// Observers returns the checks that look at the results of the probes of a master, by name. They record in seen what
+// they remember of it.
+func (l List) Observers(seen *Seen) map[string]Observer {
+	list := map[string]Observer{}
+	for _, c := range l {
+		if c.Observe != nil {
+			list[c.Name] = c.Observe(seen)
+		}
+	}
+	return list
+}
+
+// settingsOf returns the settings of a type, to be read or changed; nil if no check in the list has them.
+func settingsOf[T any](l List) *T {
+	for _, c := range l {
+		if s, are := c.Settings.(*T); are {
+			return s
+		}
+	}
+	return nil
 }

@@ -49,6 +49,7 @@ const (
 )
 
 func code() Check {
+	s := &CodeSettings{}
 	return Check{
 		Name:     CheckCode,
 		Severity: Warn,
@@ -56,12 +57,22 @@ func code() Check {
 		Reasons: []Cause{
 			{DeployFailed, "see what it says: r10k deploy environment NAME -m --verbose"},
 		},
+		Settings: s,
+		Run:      func(Host) Runner { return s.run() },
+		Interval: codeEvery,
+		Timeout:  codeEvery / 2,
 	}
 }
 
-func (s CodeSettings) schedule() *Scheduled {
+// Code returns the settings of the check code, to be read or changed.
+func (l List) Code() *CodeSettings { return settingsOf[CodeSettings](l) }
+
+func (s CodeSettings) run() Runner {
+	if s.Dir == "" {
+		return nil
+	}
 	var calls singleflight.Group
-	check := func(ctx context.Context) Finding {
+	return func(ctx context.Context) Finding {
 		f := newFinding(CheckCode)
 		list, err := aside(ctx, &calls, s.Dir, environments)
 		switch {
@@ -77,7 +88,6 @@ func (s CodeSettings) schedule() *Scheduled {
 		}
 		return f
 	}
-	return &Scheduled{Check: check, Interval: codeEvery, Timeout: codeEvery / 2}
 }
 
 // Environment is one environment, and which code it has: the same ID is the same code. What is

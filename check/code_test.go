@@ -38,7 +38,7 @@ func findCode(t *testing.T, files map[string]string) check.Finding {
 		then := time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 		os.Chtimes(path, then, then)
 	}
-	got := newCode(dir).Check(t.Context())
+	got := newCode(dir).Run(t.Context())
 	if len(got.Code) != 1 || got.Code[0].Name != "production" || got.Health != "" {
 		t.Fatalf("%+v, want one environment", got)
 	}
@@ -46,7 +46,9 @@ func findCode(t *testing.T, files map[string]string) check.Finding {
 }
 
 func newCode(dir string) *check.Scheduled {
-	return check.Settings{Code: check.CodeSettings{Dir: dir}}.Scheduled("", nil)[check.CheckCode]
+	all := check.All()
+	all.Code().Dir = dir
+	return all.Scheduled(check.Host{})[check.CheckCode]
 }
 
 func TestCodeIsIdentified(t *testing.T) {
@@ -131,7 +133,7 @@ func TestDeploymentUnderWayIsNoFailure(t *testing.T) {
 		if err := os.Chtimes(record, then, then); err != nil {
 			t.Fatal(err)
 		}
-		if got := newCode(dir).Check(t.Context()); got.State != want {
+		if got := newCode(dir).Run(t.Context()); got.State != want {
 			t.Errorf("after %s: %+v, want %s", age, got, want)
 		}
 	}
@@ -139,7 +141,7 @@ func TestDeploymentUnderWayIsNoFailure(t *testing.T) {
 
 func TestCodeIsBounded(t *testing.T) {
 	dir := t.TempDir()
-	if got := newCode(dir).Check(t.Context()); got.Check != "" {
+	if got := newCode(dir).Run(t.Context()); got.Check != "" {
 		t.Errorf("%+v without an environment, want none", got)
 	}
 	for i := range 1001 {
@@ -151,10 +153,10 @@ func TestCodeIsBounded(t *testing.T) {
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := newCode(dir).Check(t.Context()); len(got.Code) != 1000 {
+	if got := newCode(dir).Run(t.Context()); len(got.Code) != 1000 {
 		t.Errorf("%d environments, want 1000", len(got.Code))
 	}
-	if got := newCode(dir + "/missing").Check(t.Context()); got.State != check.StateNone {
+	if got := newCode(dir + "/missing").Run(t.Context()); got.State != check.StateNone {
 		t.Errorf("%+v without the directory, want unknown", got)
 	}
 }

@@ -40,6 +40,7 @@ type DiskSettings struct {
 const diskEvery = 15 * time.Second
 
 func disk() Check {
+	s := &DiskSettings{Paths: []string{}, WarnPercent: 10, EjectMiB: 64}
 	return Check{
 		Name:     CheckDisk,
 		Severity: Eject,
@@ -47,12 +48,15 @@ func disk() Check {
 			{DiskLow, "make room before agents fail: old reports, logs, heap dumps (*.hprof) and environments"},
 			{DiskFull, "make room: df -h and df -i of the directory; if the file system is read-only, see dmesg"},
 		},
+		Settings: s,
+		Run:      func(Host) Runner { return (&diskCheck{DiskSettings: *s}).check },
+		Interval: diskEvery,
+		Timeout:  diskEvery / 10,
 	}
 }
 
-func (s DiskSettings) schedule() *Scheduled {
-	return &Scheduled{Check: (&diskCheck{DiskSettings: s}).check, Interval: diskEvery, Timeout: diskEvery / 10}
-}
+// Disk returns the settings of the check disk, to be read or changed.
+func (l List) Disk() *DiskSettings { return settingsOf[DiskSettings](l) }
 
 type diskCheck struct {
 	DiskSettings

@@ -205,7 +205,7 @@ func TestADenialEndsWithWhatProvedIt(t *testing.T) {
 func TestADenialIsAWarningOfTheJRubies(t *testing.T) {
 	m := newMaster(t)
 	p := newProber(t, m)
-	observe := check.Defaults().Observers(new(check.Seen))[check.CheckJRuby]
+	observe := check.All().Observers(new(check.Seen))[check.CheckJRuby]
 	if f := observe(p.Probe(t.Context()), time.Now()); f.Pool == nil {
 		t.Fatalf("%+v, want a pool", f)
 	}
@@ -325,8 +325,9 @@ func TestANameThatAgentsUseIsAWarning(t *testing.T) {
 				if r.Handshake != handshake || r.Proved != (tt.finding == check.OK) {
 					t.Errorf("handshake %v, want %v; proved %v", r.Handshake, handshake, r.Proved)
 				}
-				settings := check.ExpirySettings{Warn: time.Hour, Names: tt.names}
-				f := check.Settings{Expiry: settings}.Observers(new(check.Seen))[check.CheckExpiry](r, time.Now())
+				all := check.All()
+				*all.Expiry() = check.ExpirySettings{Warn: time.Hour, Names: tt.names}
+				f := all.Observers(new(check.Seen))[check.CheckExpiry](r, time.Now())
 				if f.Reason != tt.finding || f.Health != "" {
 					t.Errorf("%+v, want %s", f, tt.finding)
 				}
@@ -463,7 +464,7 @@ func TestAKeptConnectionDoesNotProveThatNewOnesComeIn(t *testing.T) {
 			if r.Pool == nil || !strings.Contains(r.Fault.Error(), "3 wait") {
 				t.Errorf("%v, pool %v", r.Fault, r.Pool)
 			}
-			f := check.Defaults().Observers(new(check.Seen))[check.CheckJRuby](r, time.Now())
+			f := check.All().Observers(new(check.Seen))[check.CheckJRuby](r, time.Now())
 			if f.Pool == nil || f.State != check.StateOK {
 				t.Errorf("%+v, want the pool, by which a drain goes", f)
 			}

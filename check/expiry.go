@@ -33,6 +33,7 @@ type ExpirySettings struct {
 }
 
 func expiry() Check {
+	s := &ExpirySettings{Warn: 30 * 24 * time.Hour}
 	return Check{
 		Name:     CheckExpiry,
 		Severity: Warn,
@@ -46,8 +47,13 @@ func expiry() Check {
 			{NameMissing, "renew the certificate with the name in dns_alt_names, or remove it from puppet.conf; if it is the " +
 				"host's own, set ssl-cert in webserver.conf to its certificate"},
 		},
+		Settings: s,
+		Observe:  func(*Seen) Observer { return s.judge },
 	}
 }
+
+// Expiry returns the settings of the check expiry, to be read or changed.
+func (l List) Expiry() *ExpirySettings { return settingsOf[ExpirySettings](l) }
 
 // judge finds the first to expire of the certificates and CRLs in the result of a
 // probe, and warns ahead of time. It also warns of files on disk that are not in use: if the

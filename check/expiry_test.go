@@ -69,7 +69,7 @@ func TestExpiryWarnsOfTheFirstToEnd(t *testing.T) {
 		{"and one has expired", answer{Own: ours, Server: shown, Warning: damaged, CRLs: crls{crl("ca", year, 0)}},
 			check.Expired, ""},
 	} {
-		got := check.Defaults().Observers(new(check.Seen))[check.CheckExpiry](check.Result{Answer: tt.answer}, now)
+		got := check.All().Observers(new(check.Seen))[check.CheckExpiry](check.Result{Answer: tt.answer}, now)
 		if got.Reason != tt.reason || !strings.Contains(got.Value+got.Detail, tt.says) {
 			t.Errorf("%s: %s, %q, %q; want %s, %q", tt.name, got.Reason, got.Value, got.Detail, tt.reason, tt.says)
 		}
@@ -92,11 +92,11 @@ func TestNamesThatAgentsUseAreInTheCertificate(t *testing.T) {
 		{"puppet", names, check.NameMissing},
 		{"puppet", nil, check.OK},
 	} {
-		s, now := check.Defaults(), time.Now()
-		s.Expiry.Warn, s.Expiry.Names = 120*time.Hour, []string{tt.wanted}
+		all, now := check.All(), time.Now()
+		all.Expiry().Warn, all.Expiry().Names = 120*time.Hour, []string{tt.wanted}
 		shown := &x509.Certificate{DNSNames: tt.names, NotAfter: now.Add(240 * time.Hour)}
 		result := check.Result{Answer: puppetclient.Answer{Server: shown}}
-		got := s.Observers(new(check.Seen))[check.CheckExpiry](result, now)
+		got := all.Observers(new(check.Seen))[check.CheckExpiry](result, now)
 		if got.Reason != tt.reason || got.Health != "" {
 			t.Errorf("%s in %v: %s, %q", tt.wanted, tt.names, got.Reason, got.Detail)
 		}

@@ -28,6 +28,7 @@ type IdentitySettings struct {
 }
 
 func identity() Check {
+	s := &IdentitySettings{}
 	return Check{
 		Name:     CheckIdentity,
 		Severity: Warn,
@@ -39,8 +40,13 @@ func identity() Check {
 			{CertnameNotKnown, "set certname in [main] of puppet.conf, or probe.certname"},
 			{puppetclient.NotVerified, "correct what the detail names, or set probe.certname, certificate, key, ca and crl"},
 		},
+		Settings: s,
+		Observe:  func(*Seen) Observer { return s.judge },
 	}
 }
+
+// Identity returns what the check identity was told, to be read or changed.
+func (l List) Identity() *IdentitySettings { return settingsOf[IdentitySettings](l) }
 
 // judge never gives the finding a Health: what pmcheck does not know about its own host says nothing about the master.
 func (s IdentitySettings) judge(r Result, _ time.Time) Finding {

@@ -35,6 +35,7 @@ type JRubySettings struct {
 }
 
 func jruby() Check {
+	s := &JRubySettings{WarmingMax: 5 * time.Minute, StuckAfter: 2 * time.Minute}
 	return Check{
 		Name:     CheckJRuby,
 		Severity: Eject,
@@ -45,8 +46,15 @@ func jruby() Check {
 			{JRubyStuck, "a hanging generate(), ENC or PuppetDB query holds a JRuby: restart puppetserver to get rid of it"},
 			{JRubyLocked, "a code deployment holds the pool (file-sync); lockless deploys avoid it"},
 		},
+		Settings: s,
+		Observe: func(seen *Seen) Observer {
+			return (&poolCheck{JRubySettings: *s, poolMemory: memoryOf[poolMemory](seen)}).observe
+		},
 	}
 }
+
+// JRuby returns the settings of the check jruby, to be read or changed.
+func (l List) JRuby() *JRubySettings { return settingsOf[JRubySettings](l) }
 
 // poolCheck judges the pool of JRuby instances. The Status API says running as soon as the
 // first instance is ready, and while none is returned; the pool shows both.

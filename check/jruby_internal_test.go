@@ -9,7 +9,7 @@ import (
 
 func newPoolCheck() *poolCheck {
 	return &poolCheck{
-		JRubySettings: Defaults().JRuby,
+		JRubySettings: *All().JRuby(),
 		poolMemory:    new(poolMemory),
 	}
 }

@@ -36,6 +36,7 @@ type PuppetDBSettings struct {
 }
 
 func puppetdb() Check {
+	s := &PuppetDBSettings{}
 	return Check{
 		Name:     CheckPuppetDB,
 		Severity: Warn,
@@ -45,18 +46,27 @@ func puppetdb() Check {
 				"catalogs fail unless soft_write_failure is set"},
 			{PuppetDBName, "set puppetdb.address to a name in PuppetDB's certificate, as in puppetdb.conf"},
 		},
+		Settings: s,
+		Run:      func(h Host) Runner { return s.run(h) },
+		Interval: puppetdbEvery,
+		Timeout:  puppetdbTimeout,
 	}
 }
 
-func (s PuppetDBSettings) schedule(certname string, credentials *puppetclient.Credentials) *Scheduled {
+// PuppetDB returns the settings of the check puppetdb, to be read or changed.
+func (l List) PuppetDB() *PuppetDBSettings { return settingsOf[PuppetDBSettings](l) }
+
+func (s PuppetDBSettings) run(h Host) Runner {
+	if s.Address == "" {
+		return nil
+	}
 	client := &puppetclient.Client{
 		Address:     s.Address,
-		ServerName:  s.certname(certname),
-		Credentials: credentials,
+		ServerName:  s.certname(h.Certname),
+		Credentials: h.Credentials,
 		Timeout:     puppetdbTimeout,
 	}
-	check := func(ctx context.Context) Finding { return checkPuppetDB(ctx, client) }
-	return &Scheduled{Check: check, Interval: puppetdbEvery, Timeout: puppetdbTimeout}
+	return func(ctx context.Context) Finding { return checkPuppetDB(ctx, client) }
 }
 
 // certname returns the name that PuppetDB's certificate must have, on a host whose own

@@ -14,8 +14,10 @@ import (
 
 // newPuppetDB returns the check for a stand-in PuppetDB, on a host with this name.
 func newPuppetDB(m *checktest.Master, own, address string) *check.Scheduled {
-	s := check.Settings{PuppetDB: check.PuppetDBSettings{Address: address}}
-	return s.Scheduled(own, &puppetclient.Credentials{Files: m.Files()})[check.CheckPuppetDB]
+	all := check.All()
+	all.PuppetDB().Address = address
+	host := check.Host{Certname: own, Credentials: &puppetclient.Credentials{Files: m.Files()}}
+	return all.Scheduled(host)[check.CheckPuppetDB]
 }
 
 func TestPuppetDBIsHealthyDownOrUnknown(t *testing.T) {
@@ -49,7 +51,7 @@ func TestPuppetDBIsHealthyDownOrUnknown(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), wait)
 			defer cancel()
-			got := newPuppetDB(m, certname, m.Address()).Check(ctx)
+			got := newPuppetDB(m, certname, m.Address()).Run(ctx)
 			want := map[check.Reason]check.State{check.OK: check.StateOK, check.NotKnown: check.StateNone}[tt.reason]
 			if want == "" {
 				want = check.StateBad
@@ -78,7 +80,7 @@ func TestPuppetDBHasTheNameOfItsAddress(t *testing.T) {
 		{"a host named localhost", "localhost", "localhost", check.PuppetDBName},
 	} {
 		puppetdb := newPuppetDB(m, tt.own, net.JoinHostPort(tt.host, port))
-		if got := puppetdb.Check(t.Context()); got.Reason != tt.reason {
+		if got := puppetdb.Run(t.Context()); got.Reason != tt.reason {
 			t.Errorf("%s: %s, %q; want %s", tt.name, got.Reason, got.Detail, tt.reason)
 		}
 	}
@@ -89,7 +91,7 @@ func TestPuppetDBIsAskedAgainAfterALostConnection(t *testing.T) {
 	m.SetPuppetDB("running")
 	puppetdb := newPuppetDB(m, certname, m.Address())
 	for range 2 {
-		if got := puppetdb.Check(t.Context()); got.State != check.StateOK || got.Value != "running" {
+		if got := puppetdb.Run(t.Context()); got.State != check.StateOK || got.Value != "running" {
 			t.Errorf("%s, %q, %s", got.State, got.Value, got.Detail)
 		}
 		m.Set(checktest.Stopped)

@@ -25,6 +25,7 @@ type UnitSettings struct {
 }
 
 func unit() Check {
+	names := []string{"puppetserver.service", "pe-puppetserver.service", "puppet-master.service"}
 	return Check{
 		Name:     CheckUnit,
 		Severity: Eject,
@@ -37,8 +38,12 @@ func unit() Check {
 			{UnitStopped, "systemctl start puppetserver"},
 			{UnitFailed, "journalctl -u puppetserver, then systemctl restart puppetserver"},
 		},
+		Settings: &UnitSettings{Names: names},
 	}
 }
+
+// Unit returns the settings of the check unit, to be read or changed.
+func (l List) Unit() *UnitSettings { return settingsOf[UnitSettings](l) }
 
 // Unit returns the finding for the state of the master's unit in systemd. ended says
 // how the unit's main process ended, and is empty if it ended as planned. A unit that

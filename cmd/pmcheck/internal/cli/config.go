@@ -42,7 +42,7 @@ func showConfig(c *cli.Context) error {
 		return err
 	}
 
-	found := loaded.Config.Identity
+	found := loaded.Config.Checks.Identity()
 	otherMachine := c.IsSet("check") && found.Doubt == check.NoPuppet
 	if found.Doubt != "" && !otherMachine {
 		fmt.Fprintf(c.App.ErrWriter, "pmcheck: warning: %s\nhint: %s\n", found.Detail, check.Hint(found.Doubt))

@@ -5,7 +5,7 @@
 // viper decodes the first two into the struct with the defaults; Puppet is asked for what is empty then.
 //
 // A setting is a field with the tag yaml, here or in the settings of a check. Its rules are in the other tags, as in
-// [check.Settings], or in validate.go.
+// [check.Check], or in validate.go.
 package config
 
 import (
@@ -49,11 +49,11 @@ type Config struct {
 
 	Puppet Puppet `yaml:"puppet"`
 	Probe  Probe  `yaml:"probe"`
-	// Checks are all checks, with the severities that are configured: each is a key below checks.
+	// Checks are all checks, with the severities that are configured, each a key below checks, and the settings of
+	// each, a section of its own. A copy of a Config shares them.
 	Checks check.List
-	check.Settings
-	Guard Guard `yaml:"guard"`
-	Gate  Gate  `yaml:"gate"`
+	Guard  Guard `yaml:"guard"`
+	Gate   Gate  `yaml:"gate"`
 	// Budget has no effect while Budget.Database is empty.
 	Budget Budget `yaml:"budget"`
 	Log    Log    `yaml:"log"`
@@ -165,8 +165,7 @@ func Default() Config {
 			Interval: 5 * time.Second,
 			Timeout:  1500 * time.Millisecond,
 		},
-		Checks:   check.All(),
-		Settings: check.Defaults(),
+		Checks: check.All(),
 		Guard: Guard{
 			Turn:     20 * time.Minute,
 			Wait:     5 * time.Minute,

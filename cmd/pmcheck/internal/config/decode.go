@@ -161,17 +161,29 @@ func appendFields(list []field, prefix string, v reflect.Value) []field {
 		checks, are := f.Interface().(check.List)
 		switch {
 		case are:
-			for i, c := range checks {
-				if c.Name != check.CheckProbe {
-					list = append(list, field{"checks." + c.Name, reflect.ValueOf(&checks[i].Severity).Elem(), ""})
-				}
-			}
+			list = appendChecks(list, checks)
 		case v.Type().Field(i).Anonymous:
 			list = appendFields(list, prefix, f)
 		case f.Kind() == reflect.Struct:
 			list = appendFields(list, prefix+key+".", f)
 		case set && key != "-":
 			list = append(list, field{prefix + key, f, tag})
+		}
+	}
+	return list
+}
+
+// appendChecks appends the severities of all checks but the probe, then the settings of each check.
+func appendChecks(list []field, checks check.List) []field {
+	for i := range checks {
+		if name := checks[i].Name; name != check.CheckProbe {
+			list = append(list, field{"checks." + name, reflect.ValueOf(&checks[i].Severity).Elem(), ""})
+		}
+	}
+
+	for _, c := range checks {
+		if c.Settings != nil {
+			list = appendFields(list, c.Name+".", reflect.ValueOf(c.Settings).Elem())
 		}
 	}
 	return list

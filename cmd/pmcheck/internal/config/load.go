@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/bounded"
 )
 
@@ -27,6 +28,8 @@ type Options struct {
 	Content []byte
 	// Known is what Puppet's configuration said last, in case it says less now. The zero value is nothing.
 	Known Identity
+	// Checks are what Load configures: check.All, with further checks. Nil means check.All.
+	Checks check.List
 }
 
 // Open returns o with the content of File, for a caller that becomes another user before Load. Load reports what cannot
@@ -81,6 +84,9 @@ func (l *Loaded) Settings() []Setting {
 // Puppet if probe.certname, certificate, key, ca and crl are set.
 func Load(o Options) (*Loaded, error) {
 	l := &Loaded{Config: Default(), options: o, places: map[string]place{}}
+	if o.Checks != nil {
+		l.Config.Checks = o.Checks
+	}
 	name := cmp.Or(o.File, DefaultFile)
 	data, err := o.Content, error(nil)
 	if data == nil {

@@ -43,7 +43,7 @@ func (l *Loaded) askPuppet() {
 
 	if doubt != nil {
 		l.Doubt = doubt.Err
-		l.Config.Identity = check.IdentitySettings{
+		*l.Config.Checks.Identity() = check.IdentitySettings{
 			Doubt:      doubt.Reason,
 			Detail:     oneLine(doubt.Err) + "; " + instead,
 			Unverified: l.Config.Probe.unverified(),
@@ -173,7 +173,7 @@ func (l *Loaded) Identity() Identity {
 		Certname:  l.Config.Probe.Certname,
 		Files:     l.Config.Probe.Files,
 		Names:     l.Config.Probe.Names,
-		Requested: l.Config.Expiry.Names,
+		Requested: l.Config.Checks.Expiry().Names,
 	}
 }
 
@@ -205,7 +205,7 @@ func (l *Loaded) recall(said Identity) {
 	}
 	l.Config.Probe.Revocation = said.Files.Revocation
 	l.Config.Probe.Names = hostNames(said.Names)
-	l.Config.Expiry.Names = hostNames(said.Requested)
+	l.Config.Checks.Expiry().Names = hostNames(said.Requested)
 }
 
 // hostNames returns a hundred names at most, without those that no host has: they are from a file.
@@ -364,13 +364,13 @@ func (l *Loaded) derive(conf puppetConf, defaults map[string]string, certname st
 	}
 
 	// On all masters but the CA it is the agent that requests the certificate, so these must be in it.
-	l.Config.Expiry.Names = slices.Clone(requested)
+	l.Config.Checks.Expiry().Names = slices.Clone(requested)
 
 	// With a ca_server of its own, server is not there to reach the CA: it is the name of the pool.
 	name, bothWritten := strings.ToLower(pool.text), pool.line > 0 && ca.line > 0
 	isPool := bothWritten && name != "" && ca.text != "" && name != strings.ToLower(ca.text)
 	if isPool && !slices.Contains(requested, name) {
-		l.Config.Expiry.Names = append(l.Config.Expiry.Names, name)
+		l.Config.Checks.Expiry().Names = append(l.Config.Checks.Expiry().Names, name)
 	}
 
 	// Each of these may be what agents verify the master by.
@@ -401,7 +401,7 @@ func (l *Loaded) directories(found layout) {
 		return
 	}
 	at := place{found.name, 0}
-	disk, code := &l.Config.Disk, &l.Config.Code
+	disk, code := l.Config.Checks.Disk(), l.Config.Checks.Code()
 	if len(disk.Paths) == 0 {
 		disk.Paths, l.places["disk.paths"] = []string{found.vardir}, at
 	}

@@ -87,7 +87,7 @@ func TestFaultsOfPuppetConfAreReported(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			l, err := load(t, tt.files, tt.yaml)
 			wantFaults(t, err, tt.want)
-			if doubt := l.Config.Identity; doubt.Doubt != tt.reason {
+			if doubt := l.Config.Checks.Identity(); doubt.Doubt != tt.reason {
 				t.Errorf("the doubt is %+v, want reason %s", doubt, tt.reason)
 			}
 			if d := cmp.Diff(config.Identity{}, l.Identity()); d != "" {

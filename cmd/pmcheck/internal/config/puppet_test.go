@@ -176,7 +176,7 @@ func TestPuppetSaysMore(t *testing.T) {
 	} {
 		conf := "[main]\ncertname = m1\n" + tt.conf
 		c := found(t, map[string]string{oldConf: conf, debian: "", "/srv/puppet.conf": conf}, tt.yaml).Config
-		if d := cmp.Diff(tt.want, more{c.Probe.Revocation, c.Expiry.Names}); d != "" {
+		if d := cmp.Diff(tt.want, more{c.Probe.Revocation, c.Checks.Expiry().Names}); d != "" {
 			t.Errorf("%q, %q (-want +got):\n%s", tt.conf, tt.yaml, d)
 		}
 	}
@@ -286,7 +286,7 @@ func TestWhatPuppetConfDoesNotSay(t *testing.T) {
 			if d := cmp.Diff(tt.want, values(l, tt.want...)); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
-			if doubt := l.Config.Identity; doubt.Doubt == "" || doubt.Unverified != tt.unverified {
+			if doubt := l.Config.Checks.Identity(); doubt.Doubt == "" || doubt.Unverified != tt.unverified {
 				t.Errorf("the doubt is %+v, want unverified %v", doubt, tt.unverified)
 			}
 		})
@@ -334,7 +334,7 @@ func TestWhatCannotBeSetIsRemembered(t *testing.T) {
 	} {
 		l, err := config.Load(config.Options{Root: root(t, tt.files), Known: tt.known})
 		must(t, err)
-		got := memory{l.Config.Probe.Revocation, l.Config.Probe.Names, l.Config.Expiry.Names}
+		got := memory{l.Config.Probe.Revocation, l.Config.Probe.Names, l.Config.Checks.Expiry().Names}
 		if d := cmp.Diff(tt.want, got); d != "" || l.Doubt == nil {
 			t.Errorf("%s: doubt %v (-want +got):\n%s", tt.name, l.Doubt, d)
 		}

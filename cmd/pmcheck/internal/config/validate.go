@@ -27,9 +27,10 @@ func (l *Loaded) validate() {
 	l.rule("listen", isAddress(c.Listen), show(c.Listen)+" is not an address",
 		"host:port, or :9200 for every interface")
 	l.rule("allow", len(c.Allow) > 0, "is empty", "leave it out to allow every client")
-	l.rule("unit.names", len(c.Unit.Names) > 0, "is empty", "to watch no unit, set checks.unit: off")
-	l.rule("puppetdb.address", c.PuppetDB.Address == "" || isTarget(c.PuppetDB.Address),
-		show(c.PuppetDB.Address)+" is not a host and port", "such as localhost:8081")
+	l.rule("unit.names", len(c.Checks.Unit().Names) > 0, "is empty", "to watch no unit, set checks.unit: off")
+	db := c.Checks.PuppetDB().Address
+	l.rule("puppetdb.address", db == "" || isTarget(db),
+		show(db)+" is not a host and port", "such as localhost:8081")
 	for _, m := range c.Fleet {
 		_, err := MemberURL(m)
 		l.rule("fleet", err == nil, show(m)+" is not a master", "such as m1 or m1:9200")
@@ -51,7 +52,7 @@ func (l *Loaded) rule(key string, ok bool, problem, hint string) {
 	}
 }
 
-// setting applies the rules in the tags of a setting, which check.Settings describes.
+// setting applies the rules in the tags of a setting, which check.Check describes.
 func (l *Loaded) setting(f field) {
 	if low, high := f.tag.Get("min"), f.tag.Get("max"); high != "" {
 		ok := f.bound(low) <= f.value.Int() && f.value.Int() <= f.bound(high)

@@ -50,7 +50,7 @@ func TestLoopbackIsAnsweredForNamesOfThisHostOnly(t *testing.T) {
 	t.Parallel()
 	d := quiet(t)
 	d.settings.Load().Probe.Certname = "puppet1.example.com"
-	d.settings.Load().Expiry.Names = []string{"puppet.example.com"}
+	d.settings.Load().Checks.Expiry().Names = []string{"puppet.example.com"}
 	own, err := os.Hostname()
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +196,7 @@ func TestTheWatchdogIsFedWhileAFileSystemHangs(t *testing.T) {
 				<-hangs
 				return nil, errors.New("cannot be read")
 			}}
-			d.settings.Load().Identity.Doubt = tt.doubt
+			d.settings.Load().Checks.Identity().Doubt = tt.doubt
 			d.settings.Load().Listen = "127.0.0.1:0"
 			d.settings.Load().Socket = filepath.Join(t.TempDir(), "socket")
 
@@ -254,10 +254,10 @@ func TestASecondLookIsAtPuppetsConfigurationAlone(t *testing.T) {
 		{"pmcheck.yaml has mistakes", "", content, errors.New("mistake"), false},
 	} {
 		d := quiet(t)
-		d.settings.Load().Identity.Doubt = check.NoPuppet
+		d.settings.Load().Checks.Identity().Doubt = check.NoPuppet
 		d.from = &Start{Loaded: &config.Loaded{Content: []byte(content)}}
 		now := &config.Loaded{Config: config.Default(), Content: []byte(tt.content)}
-		now.Config.Identity.Doubt = tt.doubt
+		now.Config.Checks.Identity().Doubt = tt.doubt
 		d.lookAgain(reading{loaded: now, mistakes: tt.mistakes})
 		if used := d.from.Loaded == now; used != tt.used {
 			t.Errorf("%s: used %v, want %v", tt.name, used, tt.used)

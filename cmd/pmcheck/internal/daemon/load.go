@@ -81,7 +81,7 @@ func (s *Start) Listen(ctx context.Context, out io.Writer) (*Daemon, error) {
 	} else {
 		d.keep(s.Loaded)
 	}
-	d.logDoubt(check.IdentitySettings{}, s.Config.Identity)
+	d.logDoubt(check.IdentitySettings{}, *s.Config.Checks.Identity())
 	log.Info("serving",
 		"version", ProgramVersion(),
 		"address", d.Address().String(),
@@ -137,7 +137,7 @@ func (d *Daemon) reload(r reading) {
 // use replaces the configuration in use.
 func (d *Daemon) use(loaded *config.Loaded) {
 	d.from.level.Set(loaded.Config.Log.Level.Level())
-	d.logDoubt(d.settings.Load().Identity, loaded.Config.Identity)
+	d.logDoubt(*d.settings.Load().Checks.Identity(), *loaded.Config.Checks.Identity())
 	d.Reload(loaded.Config, loaded.File)
 	d.from.Loaded = loaded
 	d.keep(loaded)
@@ -145,7 +145,7 @@ func (d *Daemon) use(loaded *config.Loaded) {
 
 // inDoubt reports whether Puppet's configuration is worth a second look: the daemon is often installed before Puppet,
 // and an operator who corrects puppet.conf has nothing to reload.
-func (d *Daemon) inDoubt() bool { return d.settings.Load().Identity.Doubt != "" }
+func (d *Daemon) inDoubt() bool { return d.settings.Load().Checks.Identity().Doubt != "" }
 
 // lookAgain uses what a second look has found if the doubt about Puppet's configuration is another one. A pmcheck.yaml
 // that was edited meanwhile waits for its reload.
@@ -153,7 +153,7 @@ func (d *Daemon) lookAgain(r reading) {
 	if r.mistakes != nil || !bytes.Equal(r.loaded.Content, d.from.Content) {
 		return
 	}
-	if r.loaded.Config.Identity != d.settings.Load().Identity {
+	if *r.loaded.Config.Checks.Identity() != *d.settings.Load().Checks.Identity() {
 		d.use(r.loaded)
 	}
 }

@@ -28,7 +28,7 @@ func (d *Daemon) namesThisHost(r *http.Request) bool {
 
 	own, _ := os.Hostname()
 	c := d.settings.Load()
-	names := append([]string{"localhost", own, c.Probe.Certname}, c.Expiry.Names...)
+	names := append([]string{"localhost", own, c.Probe.Certname}, c.Checks.Expiry().Names...)
 	return slices.ContainsFunc(names, func(name string) bool {
 		short, _, _ := strings.Cut(name, ".") // as Debian has it in /etc/hosts
 		return strings.EqualFold(host, name) || strings.EqualFold(host, short)

@@ -208,7 +208,7 @@ func TestRestartsDoNotProlongTheTimeOfASaturatedMaster(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(c *config.Config) {
 		c.Probe.Timeout = 300 * time.Millisecond
-		c.JRuby.StuckAfter = 4 * time.Second
+		c.Checks.JRuby().StuckAfter = 4 * time.Second
 	})
 	r.waitFor(200, answer.Serving)
 	answered := time.Now()
@@ -223,7 +223,7 @@ func TestRestartsDoNotProlongTheTimeOfASaturatedMaster(t *testing.T) {
 			break
 		}
 		kept++
-		if age := asked.Sub(answered); age > 2*r.config.JRuby.StuckAfter { // a busy machine probes late
+		if age := asked.Sub(answered); age > 2*r.config.Checks.JRuby().StuckAfter { // a busy machine probes late
 			t.Fatalf("%d %q, %s after the last answer", code, body, age)
 		}
 	}

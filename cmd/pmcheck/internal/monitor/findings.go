@@ -14,7 +14,7 @@ import (
 func once(ctx context.Context, s *check.Scheduled) check.Finding {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
-	return s.Check(ctx)
+	return s.Run(ctx)
 }
 
 // findings collects the latest findings of the checks other than the probe. Only the
@@ -32,7 +32,7 @@ type findings struct {
 // findings of those that no longer do. The observers remember the master, unless the configuration names another.
 func (f *findings) configure(c config.Config, credentials *puppetclient.Credentials) {
 	off := func(name string) bool { return c.Checks.Severity(name) == check.Off }
-	scheduled := c.Scheduled(c.Probe.Certname, credentials)
+	scheduled := c.Checks.Scheduled(check.Host{Certname: c.Probe.Certname, Credentials: credentials})
 	maps.DeleteFunc(scheduled, func(name string, _ *check.Scheduled) bool { return off(name) })
 	maps.DeleteFunc(f.latest, func(name string, _ check.Finding) bool {
 		return off(name) || f.scheduled[name] != nil && scheduled[name] == nil
@@ -42,7 +42,7 @@ func (f *findings) configure(c config.Config, credentials *puppetclient.Credenti
 	if f.seen == nil || f.master != c.Probe.Address {
 		f.seen, f.master = new(check.Seen), c.Probe.Address
 	}
-	f.observers = c.Observers(f.seen)
+	f.observers = c.Checks.Observers(f.seen)
 }
 
 // observe records the findings of the checks that look at the result of a probe.

@@ -80,7 +80,7 @@ func TestAReloadForgetsNothingOfASilentMaster(t *testing.T) {
 func TestAReloadForgetsNoPoolThatWasComplete(t *testing.T) {
 	another, patient := config.Default(), config.Default()
 	another.Probe.Address = "192.0.2.1:8140"
-	patient.JRuby.WarmingMax = time.Hour
+	patient.Checks.JRuby().WarmingMax = time.Hour
 	for _, tt := range []struct {
 		name string
 		next config.Config

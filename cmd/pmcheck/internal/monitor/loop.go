@@ -111,7 +111,7 @@ func (m *Monitor) configure(c config.Config) {
 	}
 	for _, s := range m.services {
 		s.judge.MaxAge = c.Probe.MaxAge
-		s.judge.StuckAfter = c.JRuby.StuckAfter
+		s.judge.StuckAfter = c.Checks.JRuby().StuckAfter
 	}
 	m.findings.configure(c, m.credentials)
 }
@@ -142,7 +142,7 @@ func (m *Monitor) start(ctx context.Context) {
 		})
 	}
 	if m.config.Checks.Severity(check.CheckUnit) != check.Off {
-		names := m.config.Unit.Names
+		names := m.config.Checks.Unit().Names
 		m.work.Go(func() {
 			systemd.WatchUnit(ctx, names, func(u systemd.UnitState) { send(ctx, m.units, u) })
 		})

@@ -44,7 +44,7 @@ func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []
 	if c.Checks.Severity(check.CheckUnit) == check.Off {
 		cancel()
 	}
-	systemd.WatchUnit(ctx, c.Unit.Names, func(u systemd.UnitState) {
+	systemd.WatchUnit(ctx, c.Checks.Unit().Names, func(u systemd.UnitState) {
 		found.unit(u, now)
 		if u.Unit != "" {
 			cancel()

@@ -30,7 +30,7 @@ func New(s *monitor.State, c *config.Config, now time.Time) Status {
 		}
 	}
 	status.Probe.Count, status.Probe.Connections = s.Services[0].Probes, s.Own
-	status.Probe.ExpiryWarn = c.Expiry.Warn.Seconds()
+	status.Probe.ExpiryWarn = c.Checks.Expiry().Warn.Seconds()
 	for _, v := range s.Services {
 		moment, _ := s.At(v.Name, now)
 		status.Services = append(status.Services, newServiceStatus(moment))
