@@ -8,8 +8,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// meant returns the words of other programs and of every day for three commands. They are known, and not guessed: the
-// command most like "undrain" is drain.
+// meant returns words of other programs, and everyday words, for three commands. A guess by likeness would be wrong:
+// the command most like "undrain" is drain.
 func meant() map[string][]string {
 	return map[string][]string{
 		"ready": {"undrain", "unmaint", "unhold", "enable", "up", "on", "in", "resume", "online", "activate", "release",
@@ -20,7 +20,7 @@ func meant() map[string][]string {
 }
 
 // suggest returns a hint for a command that does not exist: what the word means, or the one command that is a single
-// slip away. It never suggests the opposite of what was typed, and rather nothing than a guess.
+// slip away. Where two commands are, it suggests none.
 func suggest(commands []*cli.Command, typed string) string {
 	typed = strings.ToLower(typed)
 
@@ -30,44 +30,48 @@ func suggest(commands []*cli.Command, typed string) string {
 		}
 	}
 
-	var close []string
+	var similar []string
 	for _, c := range commands {
 		for _, name := range c.Names() {
 			if oneSlip(typed, name) {
-				close = append(close, name)
+				similar = append(similar, name)
 			}
 		}
 	}
-	if len(close) != 1 {
+	if len(similar) != 1 {
 		return ""
 	}
-	return didYouMean(close[0])
+	return didYouMean(similar[0])
 }
 
 func didYouMean(command string) string { return fmt.Sprintf("Did you mean %q?", "pmcheck "+command) }
 
-// oneSlip reports whether one letter too many, too few, another or two that changed places make one word of the other.
-func oneSlip(a, b string) bool {
-	if len(a) < len(b) {
-		a, b = b, a
-	}
+// oneSlip reports whether one slip makes one word of the other: a letter too many, a letter too few, another letter, or
+// two letters that changed places.
+func oneSlip(typed, name string) bool {
+	typed, name = withoutCommonEnds(typed, name)
 
-	start := 0
-	for start < len(b) && a[start] == b[start] {
-		start++
+	switch max(len(typed), len(name)) {
+	case 1: // a letter too many or too few, or another one
+		return true
+	case 2: // perhaps two letters that changed places
+		letters := []byte(typed)
+		slices.Reverse(letters)
+		return string(letters) == name
 	}
-	restA, restB := a[start:], b[start:]
+	return false
+}
 
-	switch {
-	case restA == "":
-		return false // the same word
-	case len(a) == len(b)+1:
-		return restA[1:] == restB
-	case len(a) > len(b):
-		return false
+// withoutCommonEnds returns what is left of two words without the letters with which both begin, and then without the
+// letters with which both end.
+func withoutCommonEnds(a, b string) (restA, restB string) {
+	for a != "" && b != "" && a[0] == b[0] {
+		a = a[1:]
+		b = b[1:]
 	}
-
-	other := restA[1:] == restB[1:]
-	swapped := len(restA) > 1 && restA[0] == restB[1] && restA[1] == restB[0] && restA[2:] == restB[2:]
-	return other || swapped
+	for a != "" && b != "" && a[len(a)-1] == b[len(b)-1] {
+		a = a[:len(a)-1]
+		b = b[:len(b)-1]
+	}
+	return a, b
 }

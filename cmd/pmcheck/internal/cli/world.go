@@ -78,17 +78,25 @@ func endWithTerminal(c *cli.Context) (stop func()) {
 // the hold, which is zero if none was set or it was lifted again.
 func (h *host) takeOut(c *cli.Context, r leave.Request) (drain.Hold, error) {
 	set, err := leave.Out(c.Context, h.World, r)
-	isHeld := set.Mode != ""
 	if err == nil {
 		h.saysOut(r)
-	} else if isHeld && !r.New { // with-hold lifts a new one
+	}
+	isHeld := set.Mode != ""
+	if !isHeld {
+		return set, err
+	}
+
+	// with-hold lifts its hold after an error, and renews its end until then.
+	forWithHold := r.New
+	if err != nil && !forWithHold {
 		h.Note("the hold stays")
 	}
 
-	if isHeld && c.Context.Err() == nil {
+	interrupted := c.Context.Err() != nil
+	if !interrupted {
 		err = errors.Join(err, h.report(c.Context, r.Hold.Service, set))
 	}
-	if err == nil && r.For > 0 && !r.New { // with-hold renews its end
+	if err == nil && r.For > 0 && !forWithHold {
 		h.print("ends by itself at %s", set.Until.Local().Format(time.DateTime))
 	}
 	return set, err

@@ -140,21 +140,35 @@ func (s *stop) wanted(ctx context.Context) error {
 	return err
 }
 
-// mustStay names the balancers if this master is all that each of them has, and no gate sends agents elsewhere: then
-// a drain would only take the master from its agents earlier. A balancer that is lone beside others forbids nothing,
-// nor does one that speaks before the others can have.
+// mustStay names the balancers if this master is all that each of them has: a drain would then only take the master
+// from its agents earlier. A balancer that is lone beside others forbids nothing.
 func (s *stop) mustStay(of phase) (list []status.Obstacle) {
 	seen := s.way.seen.status
-	server, _ := seen.Service(monitor.Server)
-	elsewhere := seen.Gate.Runs(seen.Time) || len(young(seen)) > 0
-	if elsewhere || isOut(server) || !s.way.hearing().AllLone(seen.Time) {
+
+	// The gate refuses agents, and they ask their next server.
+	if seen.Gate.Runs(seen.Time) {
 		return nil
 	}
 
-	// The budget and the fleet know of masters that balancers have given up, and any client can claim to be one.
+	// Balancers that have other servers may not have asked this daemon yet.
+	if len(young(seen)) > 0 {
+		return nil
+	}
+
+	// The master is held, firm: balancers send it no agents.
+	if server, _ := seen.Service(monitor.Server); isOut(server) {
+		return nil
+	}
+
+	// Until there is a hold, the budget and the fleet are asked. They know of masters that balancers have given up, and
+	// any client can claim to be a balancer.
 	asksOthers := s.way.world.Claim != nil || s.way.world.Fleet != nil
 	trusted := len(s.way.hearing().WithAgents().Trusted()) > 0
 	if of < phaseTold && asksOthers && !trusted {
+		return nil
+	}
+
+	if !s.way.hearing().AllLone(seen.Time) {
 		return nil
 	}
 	for _, b := range s.way.lone() {
