@@ -60,6 +60,28 @@ func TestOnlyAWriterStopsAWriter(t *testing.T) {
 	}
 }
 
+// TestAWriterWaitsForAnother: without a limit of its own, a writer does not fail because another one is at work.
+func TestAWriterWaitsForAnother(t *testing.T) {
+	s, _ := newStore(t)
+	second := make(chan error, 1)
+	_, err := s.Change("a", "", func(drain.Hold) (drain.Hold, error) {
+		go func() {
+			_, err := tryPut(s, drain.Hold{Holder: "b", Mode: drain.Maint})
+			second <- err
+		}()
+		select {
+		case err := <-second:
+			t.Errorf("the second writer did not wait: %v", err)
+			second <- nil
+		case <-time.After(20 * time.Millisecond):
+		}
+		return drain.Hold{Mode: drain.Drain}, nil
+	})
+	must(t, err)
+	must(t, <-second)
+	wantHolds(t, s, "b:maint a:drain")
+}
+
 func TestLinkInThePlaceOfTheLockIsNotFollowed(t *testing.T) {
 	s, _ := newStore(t)
 	must(t, os.Symlink("nowhere", filepath.Join(s.UntilReboot, ".lock")))

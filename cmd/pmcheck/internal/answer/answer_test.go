@@ -43,6 +43,8 @@ func TestDecideCombinesModeAndVerdict(t *testing.T) {
 		{drain.Drain, check.Healthy, Codes{Drain: 400}, Answer{400, "drain"}},
 		{drain.Ready, check.Unhealthy, holdOnly, Answer{299, Serving}},
 		{drain.Ready, check.Unknown, holdOnly, Answer{299, Serving}},
+		{drain.Ready, check.Unhealthy, Codes{Unhealthy: 399}, Answer{399, Serving}},
+		{drain.Ready, check.Unhealthy, Codes{Unhealthy: 400}, Answer{400, down}},
 		{drain.Ready, check.Warming, Codes{Unhealthy: 500}, Answer{500, "warming: refused"}},
 		{drain.Drain, check.Unhealthy, holdOnly, Answer{404, "drain"}},
 		{drain.Maint, check.Unhealthy, holdOnly, Answer{503, "maint"}},
