@@ -72,8 +72,8 @@ func describe(holds []drain.Hold) string {
 	var words []string
 	for _, h := range holds {
 		w := h.Holder
-		if h.Service != "" {
-			w += "@" + h.Service
+		if h.Service != drain.EveryService {
+			w += "@" + string(h.Service)
 		}
 		w += ":" + string(h.Mode)
 		if h.UntilReboot {

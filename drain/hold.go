@@ -50,9 +50,9 @@ func (l Leaving) patience() int {
 type Hold struct {
 	// Holder is the name of the holder, from the file's name. It is the whole name without
 	// ".json" when that does not follow the rules for names.
-	Holder  string `json:"holder"`
-	Service string `json:"service,omitempty"` // from the file's name; empty means every service
-	Mode    Mode   `json:"mode"`              // what the holder wants
+	Holder  string  `json:"holder"`
+	Service Service `json:"service,omitempty"` // from the file's name
+	Mode    Mode    `json:"mode"`              // what the holder wants
 	// Leaving is not Firm while the holder's work has not begun.
 	Leaving Leaving `json:"leaving,omitempty"`
 	Reason  string  `json:"reason,omitempty"` // in words, on one line
@@ -80,9 +80,7 @@ func (h Hold) InEffect(now time.Time) bool {
 }
 
 // Covers reports whether h concerns service.
-func (h Hold) Covers(service string) bool {
-	return h.Service == "" || h.Service == service
-}
+func (h Hold) Covers(service Service) bool { return h.Service.Covers(service) }
 
 // String describes h on one line. It may contain any text, as the name of a file may.
 func (h Hold) String() string {
@@ -91,7 +89,7 @@ func (h Hold) String() string {
 	if h.Leaving != Firm {
 		b.WriteString(", leaving")
 	}
-	if h.Service != "" {
+	if h.Service != EveryService {
 		fmt.Fprintf(&b, " on %s", h.Service)
 	}
 	if h.By != "" {
@@ -120,9 +118,9 @@ func (h Hold) String() string {
 const suffix = ".json"
 
 // fileName is the inverse of splitName.
-func fileName(holder, service string) string {
-	if service != "" {
-		holder += "@" + service
+func fileName(holder string, service Service) string {
+	if service != EveryService {
+		holder += "@" + string(service)
 	}
 	return holder + suffix
 }
@@ -130,17 +128,17 @@ func fileName(holder, service string) string {
 // splitName returns the holder and service in a file's name. On an error the
 // whole stem is the holder: the file concerns every service, and can still be
 // lifted by name.
-func splitName(file string) (holder, service string, err error) {
+func splitName(file string) (holder string, service Service, err error) {
 	stem := strings.TrimSuffix(file, suffix)
-	holder, service, named := strings.Cut(stem, "@")
+	holder, name, named := strings.Cut(stem, "@")
 	err = CheckName(holder)
 	if err == nil && named {
-		err = CheckName(service)
+		err = CheckName(name)
 	}
 	if err != nil {
-		return stem, "", err
+		return stem, EveryService, err
 	}
-	return holder, service, nil
+	return holder, Service(name), nil
 }
 
 // CheckName returns an error unless name can name a holder or a service: 1 to

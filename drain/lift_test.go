@@ -25,7 +25,7 @@ func TestLiftRemovesOnlyTheNamedHold(t *testing.T) {
 		{"upgrade", "", "upgrade:maint:hold-unreadable upgrade:drain:reboot", bad},
 		{"Bad Name@x", "", bad, ""},
 	} {
-		lifted, err := s.Lift(tc.holder, tc.service)
+		lifted, err := s.Lift(tc.holder, drain.Service(tc.service))
 		if got := describe(lifted); got != tc.lifted || err != nil {
 			t.Errorf("%s: lifted %s, %v; want %s", tc.holder, got, err, tc.lifted)
 		}

@@ -40,7 +40,7 @@ func (s Snapshot) At(now time.Time) Snapshot {
 
 // Mode returns the mode of service at now, and the holds that cause it: those in effect
 // that ask for exactly this mode. [Ready] needs no hold.
-func (s Snapshot) Mode(service string, now time.Time) (mode Mode, by []Hold) {
+func (s Snapshot) Mode(service Service, now time.Time) (mode Mode, by []Hold) {
 	if s.taken.IsZero() {
 		return Maint, nil
 	}
@@ -56,7 +56,7 @@ func (s Snapshot) Mode(service string, now time.Time) (mode Mode, by []Hold) {
 // Leaving returns what the mode of service waits for at now. The least patient of the holds in effect
 // decides, be it less strict than others: balancers must not take a master back that one of them
 // has taken out.
-func (s Snapshot) Leaving(service string, now time.Time) Leaving {
+func (s Snapshot) Leaving(service Service, now time.Time) Leaving {
 	holds := slices.DeleteFunc(s.Holds(), func(h Hold) bool { return !h.InEffect(now) || !h.Covers(service) })
 	if len(holds) == 0 {
 		return Firm

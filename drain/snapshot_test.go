@@ -30,7 +30,7 @@ func TestStrictestHoldIsTheMode(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		files   files
-		service string
+		service drain.Service
 		want    drain.Mode
 		by      string
 	}{

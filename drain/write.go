@@ -29,11 +29,11 @@ const keepExpired = 24 * time.Hour
 // of the two exists. When Change returns without an error, the hold is on stable storage. After an [*fs.PathError]
 // the old hold is in place, with two exceptions: if Op is "remove", both are in place; if Op is "sync", the new
 // one is, but it may not survive a power failure.
-func (s *Store) Change(holder, service string, next func(old Hold) (Hold, error)) (Hold, error) {
+func (s *Store) Change(holder string, service Service, next func(old Hold) (Hold, error)) (Hold, error) {
 	if err := CheckName(holder); err != nil {
 		return Hold{}, fmt.Errorf("holder: %w", err)
 	}
-	if err := CheckName(service); err != nil && service != "" {
+	if err := CheckName(string(service)); err != nil && service != EveryService {
 		return Hold{}, fmt.Errorf("service: %w", err)
 	}
 	unlock, err := s.lock()
@@ -59,14 +59,14 @@ func (s *Store) Change(holder, service string, next func(old Hold) (Hold, error)
 }
 
 // Lift removes the hold of holder on service, which may be unreadable, from both
-// directories and returns what it removed. It removes only that hold: with an empty
-// service, the hold on every service, but not those on single services.
+// directories and returns what it removed. It removes only that hold: with [EveryService]
+// as service, the hold on every service, but not those on single services.
 //
 // Lift creates missing directories, so that a host without them can become ready.
 //
 // It succeeds if there is nothing to lift. The error wraps an [*fs.PathError] for each operation that failed;
 // the holds that were removed are returned even then.
-func (s *Store) Lift(holder, service string) ([]Hold, error) {
+func (s *Store) Lift(holder string, service Service) ([]Hold, error) {
 	return s.lift(named(fileName(holder, service)))
 }
 

@@ -57,13 +57,13 @@ const (
 
 // Balancer is one client that asks for a service.
 type Balancer struct {
-	Source  netip.Addr `json:"source"`
-	Node    string     `json:"node,omitempty"` // HAProxy's own name
-	Name    string     `json:"name,omitempty"` // HAProxy's name for the master, backend/server
-	Service string     `json:"service"`
-	Asks    string     `json:"asks"`   // the path, and the codes that it chose
-	Seen    time.Time  `json:"seen"`   // the last check
-	Checks  int64      `json:"checks"` // since the first, or since it came back
+	Source  netip.Addr    `json:"source"`
+	Node    string        `json:"node,omitempty"` // HAProxy's own name
+	Name    string        `json:"name,omitempty"` // HAProxy's name for the master, backend/server
+	Service drain.Service `json:"service"`
+	Asks    string        `json:"asks"`   // the path, and the codes that it chose
+	Seen    time.Time     `json:"seen"`   // the last check
+	Checks  int64         `json:"checks"` // since the first, or since it came back
 	// Codes are the status codes that it chose. One below 400
 	// hides the hold, or the verdict, from it.
 	answer.Codes
@@ -199,7 +199,7 @@ func (b *Balancer) meet(others int, v *View, now time.Time) {
 // Check is a balancer's request.
 type Check struct {
 	Source  netip.Addr
-	Service string
+	Service drain.Service
 	URI     string // what it asked for
 	Codes   answer.Codes
 	View    string // the header StateHeader; empty if there was none

@@ -284,7 +284,7 @@ func (m *master) answer(s *schedule, p *process, b *backend, header string) (cod
 		codes.Drain = http.StatusNotFound
 	}
 	moment := m.moment(s.clock())
-	leaves := func(string) bool { return m.leaving != drain.Firm }
+	leaves := func(drain.Service) bool { return m.leaving != drain.Firm }
 	rule := balancer.NewRule(moment, leaves, config.MaxOut(strconv.Itoa(maxOut)))
 	a, most := m.tracker.Answer(balancer.Check{
 		Source:  p.address,

@@ -58,10 +58,10 @@ func (l List) Asked() (last time.Time) {
 }
 
 // Told returns the balancers that hear of a hold in that mode on a service: they ask for the service, and did not
-// choose a code that hides the hold. A hold on the empty service concerns every service.
-func (l List) Told(service string, mode drain.Mode) List {
+// choose a code that hides the hold.
+func (l List) Told(service drain.Service, mode drain.Mode) List {
 	return l.keep(func(b *Balancer) bool {
-		return (service == "" || b.Service == service) && !b.Hides(mode)
+		return service.Covers(b.Service) && !b.Hides(mode)
 	})
 }
 
@@ -121,7 +121,7 @@ func (l List) Trusted() List {
 
 // Decide reports whether views decide alone about a service in a mode: a trusted balancer shows or expects other
 // servers, and none follows blindly.
-func (l List) Decide(service string, mode drain.Mode, now time.Time) bool {
+func (l List) Decide(service drain.Service, mode drain.Mode, now time.Time) bool {
 	told := l.Told(service, mode)
 	return len(told.Trusted().Pool(now)) > 0 && len(told.Blind()) == 0
 }

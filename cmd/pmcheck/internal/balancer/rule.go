@@ -18,18 +18,18 @@ import (
 // at once, the second to be checked sees that the first is out, and stays. The zero Rule stands for a master
 // that is not held.
 type Rule struct {
-	service string
+	service drain.Service
 	leaving drain.Leaving
 	mode    drain.Mode
-	leaves  func(service string) bool // whether the hold concerns a service
-	maxOut  config.MaxOut             // how many servers a balancer may miss, this master included
+	leaves  func(service drain.Service) bool // whether the hold concerns a service
+	maxOut  config.MaxOut                    // how many servers a balancer may miss, this master included
 	now     time.Time
 }
 
 // NewRule returns the rule for the checks of a service at a moment, of which the answer is made, too: with a later
 // one, a hold that is lifted meanwhile would not be leaving. leaves reports whether a hold on another service is
 // leaving, and maxOut is how many servers a balancer may miss, this master included.
-func NewRule(m monitor.Moment, leaves func(service string) bool, maxOut config.MaxOut) Rule {
+func NewRule(m monitor.Moment, leaves func(service drain.Service) bool, maxOut config.MaxOut) Rule {
 	return Rule{
 		service: m.Service,
 		leaving: m.Leaving,
@@ -46,7 +46,7 @@ func (r Rule) Keeps(all List, budget bool) (list []Obstacle) {
 	trial := r.mode == drain.Ready
 	if trial {
 		r.leaving, r.mode = drain.LeavingInTurn, drain.Drain
-		r.leaves = func(string) bool { return true }
+		r.leaves = func(drain.Service) bool { return true }
 		if budget {
 			r.leaving = drain.LeavingBesideSpare
 		}

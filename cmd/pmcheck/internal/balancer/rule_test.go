@@ -32,8 +32,8 @@ type fakeHolds struct {
 	leaving drain.Leaving
 }
 
-func (h fakeHolds) rule(service string, maxOut config.MaxOut, now time.Time) Rule {
-	leaves := func(service string) bool { return h.leaving != drain.Firm && service != "serverx" }
+func (h fakeHolds) rule(service drain.Service, maxOut config.MaxOut, now time.Time) Rule {
+	leaves := func(service drain.Service) bool { return h.leaving != drain.Firm && service != "serverx" }
 	m := monitor.Moment{Service: service, Time: now, Mode: h.mode}
 	if leaves(service) {
 		m.Leaving = h.leaving
@@ -59,7 +59,7 @@ func (tt ruleTest) answers(t *testing.T) (codes []string) {
 		lb, service, _ := strings.Cut(fields[0], "/")
 		c := Check{
 			Source:  netip.MustParseAddr("198.51.100." + strings.TrimPrefix(lb, "lb")),
-			Service: "server" + service,
+			Service: drain.Service("server" + service),
 			Codes:   answer.Codes{Drain: http.StatusNotFound},
 		}
 		if lb == "lb0" { // it hides the hold from itself

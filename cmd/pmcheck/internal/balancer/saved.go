@@ -30,7 +30,7 @@ func (s *Saved) UnmarshalJSON(data []byte) error {
 // impossible returns what of a balancer no Tracker keeps: "" if there is nothing.
 func (b *Balancer) impossible() string {
 	unprintable := func(shown string) bool { return shown != text.Printable(shown, maxName) }
-	if slices.ContainsFunc([]string{b.Service, b.Asks, b.Answer.Body}, unprintable) {
+	if slices.ContainsFunc([]string{string(b.Service), b.Asks, b.Answer.Body}, unprintable) {
 		return "texts"
 	}
 	if !isName(b.Node) || !isName(b.Name) || b.Source.Zone() != "" {

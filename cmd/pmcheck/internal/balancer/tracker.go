@@ -30,9 +30,10 @@ type Tracker struct {
 // key tells balancers apart. Only a balancer with a view names itself. Those without one
 // that share an address are told apart by the codes that they chose.
 type key struct {
-	source              netip.Addr
-	node, name, service string
-	codes               answer.Codes // of a balancer without a name
+	source     netip.Addr
+	node, name string
+	service    drain.Service
+	codes      answer.Codes // of a balancer without a name
 }
 
 func (b *Balancer) key() key {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 func TestTurnsThatAreNotCertainAreNamed(t *testing.T) {
@@ -23,7 +25,7 @@ func TestTurnsThatAreNotCertainAreNamed(t *testing.T) {
 		}
 		return b
 	}
-	of := func(service string, b Balancer) Balancer { b.Service = service; return b }
+	of := func(service drain.Service, b Balancer) Balancer { b.Service = service; return b }
 	healthHidden := backend("lb1", "held", 2)
 	healthHidden.Unhealthy = 200
 	for _, tt := range []struct {

@@ -31,6 +31,9 @@ func serviceFlag(usage string) cli.Flag {
 	return &cli.StringFlag{Name: "service", Usage: usage, Action: checkName("service")}
 }
 
+// serviceOf returns the value of a serviceFlag; EveryService without one.
+func serviceOf(c *cli.Context) drain.Service { return drain.Service(c.String("service")) }
+
 func checkName(flag string) func(*cli.Context, string) error {
 	return func(_ *cli.Context, name string) error {
 		if err := drain.CheckName(name); err != nil {
@@ -60,7 +63,7 @@ func requestOf(c *cli.Context, mode drain.Mode) leave.Request {
 		Force: c.Bool("force"),
 		Hold: drain.Hold{
 			Holder:  c.String("hold"),
-			Service: c.String("service"),
+			Service: serviceOf(c),
 			Mode:    mode,
 			Reason:  c.String("reason"),
 		},

@@ -73,7 +73,7 @@ func parseUntil(s string, now time.Time) (time.Time, error) {
 func mayLeave(c *cli.Context, h drain.Hold) error {
 	w := hostOf(c)
 	st, err := w.status(c.Context)
-	if err == nil && h.Service != "" {
+	if err == nil && h.Service != drain.EveryService {
 		_, err = st.Service(h.Service)
 	}
 	if err != nil {

@@ -32,7 +32,7 @@ func ready(c *cli.Context) (err error) {
 	if c.Bool("all") && (c.IsSet("hold") || c.IsSet("service")) {
 		return usageError("--all lifts every hold: it cannot be combined with --hold or --service")
 	}
-	h, service := hostOf(c), c.String("service")
+	h, service := hostOf(c), serviceOf(c)
 	var lifted []drain.Hold
 	if store := h.settings.Store(); c.Bool("all") {
 		lifted, err = store.LiftAll()
@@ -55,7 +55,7 @@ func ready(c *cli.Context) (err error) {
 }
 
 // comeBack reports that holds were lifted, and waits until the service is in service again.
-func (h *host) comeBack(ctx context.Context, service string, limit time.Duration) error {
+func (h *host) comeBack(ctx context.Context, service drain.Service, limit time.Duration) error {
 	if err := h.report(ctx, service, drain.Hold{}); err != nil {
 		return err
 	}

@@ -7,8 +7,6 @@ import (
 	"fmt"
 
 	"github.com/urfave/cli/v2"
-
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 )
 
 func waitCommand() *cli.Command {
@@ -38,8 +36,8 @@ func wait(c *cli.Context) error {
 	p := h.progress
 	for {
 		st, err := h.Next(ctx)
-		v, unknown := st.Service(cmp.Or(c.String("service"), monitor.Server))
-		state := "/" + v.Name + " is " + v.State()
+		v, unknown := st.Service(serviceOf(c).Shown())
+		state := "/" + string(v.Name) + " is " + v.State()
 		switch {
 		case c.Context.Err() != nil:
 			return c.Context.Err() // interrupted

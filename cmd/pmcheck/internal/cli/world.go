@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
@@ -117,8 +115,8 @@ const effectTime = 7 * time.Second
 
 // report prints the state of a service once the daemon has seen what is on disk, and the holds beside the own one.
 // A daemon that answers and does not see them is an error.
-func (h *host) report(ctx context.Context, service string, own drain.Hold) error {
-	service = cmp.Or(service, monitor.Server)
+func (h *host) report(ctx context.Context, service drain.Service, own drain.Hold) error {
+	service = service.Shown()
 	limited, cancel := context.WithTimeout(ctx, effectTime)
 	defer cancel()
 	var err error

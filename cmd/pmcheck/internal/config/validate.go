@@ -82,7 +82,7 @@ func (f field) bound(text string) int64 {
 // services checks the names of services, which become URL paths and parts of the
 // names of hold files. Paths with a meaning of their own are reserved.
 func (l *Loaded) services(names []string) {
-	taken := map[string]string{"server": "always exists", "puppetdb": "exists if puppetdb.address is set",
+	taken := map[string]string{string(drain.Master): "always exists", "puppetdb": "exists if puppetdb.address is set",
 		"live": "is a reserved path", "status": "is a reserved path", "metrics": "is a reserved path"}
 	for _, n := range names {
 		l.rule("services", drain.CheckName(n) == nil, show(n)+" is not the name of a service",

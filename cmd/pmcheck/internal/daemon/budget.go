@@ -8,7 +8,6 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
@@ -58,8 +57,7 @@ func (d *Daemon) keepSlotOnce(ctx context.Context, k *slotKeeper) {
 	before := cmp.Or(st.Budget, &status.BudgetStatus{View: budget.View{Slots: []budget.Slot{}}})
 
 	step, reason := leave.Slot(st)
-	server, _ := st.Service(monitor.Server)
-	held := server.ModeSince.After(before.Asked) // a hold may have been set, with a slot, and lifted
+	held := st.Master().ModeSince.After(before.Asked) // a hold may have been set, with a slot, and lifted
 	isNews := step != k.step || held
 	if !isNews && now.Before(k.next) {
 		return

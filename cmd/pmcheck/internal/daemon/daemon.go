@@ -21,6 +21,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/page"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 // Daemon is one daemon. Set the exported fields, call Listen, then Serve.
@@ -143,7 +144,7 @@ func believed(c *config.Config, source netip.Addr) bool {
 
 // Summary returns the state of the master in one line, for the service manager.
 func (d *Daemon) Summary() string {
-	server, _ := d.monitor.State().At(monitor.Server, time.Now())
-	v := server.Verdict
-	return fmt.Sprintf("%s, %s: %s; answering on %s", server.Mode, v.Health, v.Reason, d.Address())
+	master, _ := d.monitor.State().At(drain.Master, time.Now())
+	v := master.Verdict
+	return fmt.Sprintf("%s, %s: %s; answering on %s", master.Mode, v.Health, v.Reason, d.Address())
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 // ServeHTTP answers everything on a TCP port. It does not use http.ServeMux, which answers an unclean path with a
@@ -46,27 +46,28 @@ const simple = "/status/v1/simple"
 
 // serviceOf returns the service that a check asks for, or what stands in its place. It may ask as it would ask Puppet
 // Server, which calls the master by another name in each generation and in PE, or for *, as HAProxy's manual has it.
-func (d *Daemon) serviceOf(r *http.Request) string {
+func (d *Daemon) serviceOf(r *http.Request) drain.Service {
 	path := r.URL.Path
 	if path == "/" || path == simple || path == "*" && r.Method == http.MethodOptions {
-		return monitor.Server
+		return drain.Master
 	}
 
 	name, ofPuppet := strings.CutPrefix(path, simple+"/")
 	if !ofPuppet {
-		return strings.TrimPrefix(path, "/")
+		return drain.Service(strings.TrimPrefix(path, "/"))
 	}
-	_, configured := d.monitor.State().Service(name)
+	service := drain.Service(name)
+	_, configured := d.monitor.State().Service(service)
 	if !configured && (name == "master" || name == "pe-master") {
-		return monitor.Server
+		return drain.Master
 	}
-	return name
+	return service
 }
 
-func (d *Daemon) check(w http.ResponseWriter, r *http.Request, name string) {
+func (d *Daemon) check(w http.ResponseWriter, r *http.Request, service drain.Service) {
 	s := d.monitor.State()
 	now := time.Now()
-	moment, known := s.At(name, now)
+	moment, known := s.At(service, now)
 	codes, problem := answer.ParseCodes(r.URL.RawQuery)
 	if !known {
 		problem = "unknown path" // not 404, which some balancers take for an orderly drain
@@ -90,7 +91,7 @@ func (d *Daemon) check(w http.ResponseWriter, r *http.Request, name string) {
 	if isBalancer(settings, r) {
 		a, shift = d.balancers.Answer(balancer.Check{
 			Source:  remote(r),
-			Service: name,
+			Service: service,
 			URI:     r.RequestURI,
 			Codes:   codes.Filled(),
 			View:    view(r),

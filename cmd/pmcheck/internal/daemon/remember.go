@@ -8,6 +8,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/drain"
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
@@ -19,7 +20,7 @@ const rememberEvery = 10 * time.Second
 type memory struct {
 	Balancers balancer.Saved `json:"balancers"`
 	// Good has the last good answer of each service. The judge of a service decides what it is worth.
-	Good map[string]check.Memory `json:"good"`
+	Good map[drain.Service]check.Memory `json:"good"`
 }
 
 func (d *Daemon) memoryFile() systemd.RuntimeFile {

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
@@ -102,7 +101,7 @@ func (g *Gate) update(ctx context.Context, holds drain.Snapshot) {
 	now := time.Now()
 	before := g.status
 
-	leaving := holds.Leaving(monitor.Server, now) != drain.Firm
+	leaving := holds.Leaving(drain.Master, now) != drain.Firm
 	closed, reason := Decide(holds, func() string { return g.sends(ctx, leaving) }, now)
 	g.status.Looked = now
 	g.status.Reason = reason
@@ -189,8 +188,7 @@ func (g *Gate) sends(ctx context.Context, leaving bool) string {
 		return ""
 	}
 
-	server, _ := st.Service(monitor.Server)
-	told := st.Balancers.Told(monitor.Server, server.Mode)
+	told := st.Balancers.Told(drain.Master, st.Master().Mode)
 	if leaving {
 		told = told.Without(told.Lone(st.Time)) // which send until the hold is firm
 	}
@@ -209,7 +207,7 @@ func Decide(holds drain.Snapshot, sends func() string, now time.Time) (closed bo
 	var by []string
 	unreadable := ""
 	for _, h := range holds.At(now).Holds() {
-		if !h.Covers(monitor.Server) {
+		if !h.Covers(drain.Master) {
 			continue
 		}
 		if h.Code != "" {

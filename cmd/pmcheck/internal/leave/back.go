@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -31,7 +30,7 @@ func Back(ctx context.Context, w World, limit time.Duration, holders ...string) 
 	began := time.Now()
 	late, err := w.wait(ctx, expires(limit), 0, func(ctx context.Context) ([]status.Obstacle, error) {
 		st, err := w.Next(ctx)
-		server, _ := st.Service(monitor.Server)
+		master := st.Master()
 		switch {
 		case err != nil:
 			return unknown(err), nil
@@ -39,7 +38,7 @@ func Back(ctx context.Context, w World, limit time.Duration, holders ...string) 
 			return nil, nil
 		}
 		return obstacle(balancer.ObstacleAnswer, "held until the master serves: %s: %s",
-			server.Verdict.Health, server.Verdict.Reason), nil
+			master.Verdict.Health, master.Verdict.Reason), nil
 	})
 	if err != nil {
 		return fmt.Errorf("the hold stays: %w", err)
@@ -59,9 +58,9 @@ func Back(ctx context.Context, w World, limit time.Duration, holders ...string) 
 	}
 }
 
-// InService waits until a service, or the master if it is empty, has been in service for a moment. The error
+// InService waits until a service has been in service for a moment. The error
 // wraps ErrNotBack once limit is over, or is that of ctx.
-func (w World) InService(ctx context.Context, service string, limit time.Duration) error {
+func (w World) InService(ctx context.Context, service drain.Service, limit time.Duration) error {
 	left, err := w.wait(ctx, expires(limit), settle, func(ctx context.Context) ([]status.Obstacle, error) {
 		st, err := w.Next(ctx)
 		if err != nil {

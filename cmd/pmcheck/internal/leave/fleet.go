@@ -16,7 +16,6 @@ import (
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
@@ -165,8 +164,8 @@ func Misses(others []Witness, maxOut config.MaxOut) (list []status.Obstacle, sil
 
 // asksFleet reports whether the fleet is asked about a service in a mode: unless views of balancers that the
 // configuration names decide. A budget that counts is asked instead of it.
-func (w World) asksFleet(s status.Status, service string, mode drain.Mode) bool {
-	return w.Fleet != nil && Budgeted(service) && !s.Balancers.Decide(monitor.Server, mode, s.Time)
+func (w World) asksFleet(s status.Status, service drain.Service, mode drain.Mode) bool {
+	return w.Fleet != nil && Budgeted(service) && !s.Balancers.Decide(drain.Master, mode, s.Time)
 }
 
 // A fleetTurn is the turn that a master takes in its fleet.
@@ -295,6 +294,6 @@ func (d *departure) inEffect() bool {
 	if d.set.Mode == "" {
 		return false
 	}
-	v, _ := d.seen.status.Service(cmp.Or(d.want.Hold.Service, monitor.Server))
+	v, _ := d.seen.status.Service(d.want.Hold.Service.Shown())
 	return d.seen.silent() || v.Mode != drain.Ready
 }

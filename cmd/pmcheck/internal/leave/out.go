@@ -1,7 +1,6 @@
 package leave
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
@@ -191,7 +189,7 @@ func (d *departure) waitsForNobody() bool {
 	if d.want.Now || d.seen.absent() {
 		return true
 	}
-	v, err := d.seen.status.Service(cmp.Or(d.want.Hold.Service, monitor.Server))
+	v, err := d.seen.status.Service(d.want.Hold.Service.Shown())
 	if err != nil {
 		return false // nothing is known of it
 	}

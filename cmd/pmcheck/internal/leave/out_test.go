@@ -18,7 +18,6 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
@@ -54,7 +53,9 @@ type hooks struct {
 	before, after func() error
 }
 
-func (h *hooks) Change(holder, service string, next func(drain.Hold) (drain.Hold, error)) (set drain.Hold, err error) {
+func (h *hooks) Change(
+	holder string, service drain.Service, next func(drain.Hold) (drain.Hold, error),
+) (set drain.Hold, err error) {
 	if err := h.before(); err != nil {
 		return set, err
 	}
@@ -69,7 +70,7 @@ func lone(now time.Time) status.Balancer {
 	return status.Balancer{
 		Node:    "alone",
 		Name:    "puppet/m000",
-		Service: monitor.Server,
+		Service: drain.Master,
 		Seen:    now,
 		View:    &status.View{State: "UP", Weight: 100, WeightTotal: 100},
 	}
@@ -141,7 +142,7 @@ func TestOut(t *testing.T) {
 	}
 	unreadable := says(func() (status.Status, error) { return status.Status{}, errors.New("the answer is too long") })
 	young := says(func() (status.Status, error) {
-		now, services := time.Now(), []status.ServiceStatus{{Name: monitor.Server}}
+		now, services := time.Now(), []status.ServiceStatus{{Name: drain.Master}}
 		return status.Status{Time: now, Started: now.Add(-3 * time.Second), Services: services}, nil
 	})
 	sees := func(change func(s *status.Status)) func(*leave.World) {
@@ -187,7 +188,7 @@ func TestOut(t *testing.T) {
 	fleetGone := fleetSays(leave.Witness{Host: "m2", Code: 503, For: time.Hour})
 	fleetSilent := fleetSays(leave.Witness{Host: "m2"})
 	forAMinute := func(r *leave.Request) { r.For = time.Minute }
-	server := func(r *leave.Request) { r.Hold.Service = monitor.Server }
+	server := func(r *leave.Request) { r.Hold.Service = drain.Master }
 	unreachable := func(w *leave.World) {
 		w.Claim = func(context.Context, budget.Claim) error {
 			time.Sleep(budget.Timeout)

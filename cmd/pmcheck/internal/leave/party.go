@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -156,7 +155,7 @@ func (s *stop) mustStay(of phase) (list []status.Obstacle) {
 	}
 
 	// The master is held, firm: balancers send it no agents.
-	if server, _ := seen.Service(monitor.Server); isOut(server) {
+	if isOut(seen.Master()) {
 		return nil
 	}
 

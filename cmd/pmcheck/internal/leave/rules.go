@@ -51,7 +51,7 @@ func Explain(s *status.Status, state *monitor.State, maxOut config.MaxOut,
 
 		var list []sockets.Connection
 		var err error
-		if v.Name == monitor.Server && v.Mode != drain.Ready {
+		if v.Name == drain.Master && v.Mode != drain.Ready {
 			list, err = connections()
 		}
 		v.Obstacles = Standing(*s, *v, list)
@@ -81,14 +81,14 @@ func Untold(s status.Status, v status.ServiceStatus) []status.Obstacle {
 // Returning returns what keeps a service that should be ready from being in service: its own answer, and
 // balancers that do not send agents yet.
 func Returning(s status.Status, v status.ServiceStatus) (list []status.Obstacle) {
-	path, why := "/"+v.Name, v.Answer.Body
+	path, why := "/"+string(v.Name), v.Answer.Body
 	if holders := s.Holders(v); len(holders) > 0 {
 		why = fmt.Sprintf("held in %s by %s", v.Mode, strings.Join(holders, ", "))
 	}
 	switch {
 	case !v.Serves():
 		list = append(list, balancer.NewObstacle(balancer.ObstacleAnswer, "%s is %s", path, why))
-	case v.Name == monitor.Server && s.Gate.Runs(s.Time) && s.Gate.Closed:
+	case v.Name == drain.Master && s.Gate.Runs(s.Time) && s.Gate.Closed:
 		list = append(list, obstacle(balancer.ObstacleGate, "the gate is still closed: %s", s.Gate.Reason)...)
 		fallthrough
 	default:
@@ -124,7 +124,7 @@ func concerned(s status.Status, v status.ServiceStatus, b *status.Balancer) bool
 	if v.Mode == drain.Ready {
 		return true
 	}
-	gated := b.Service == monitor.Server && s.Gate.Refuses(b.Source, s.Time)
+	gated := b.Service == drain.Master && s.Gate.Refuses(b.Source, s.Time)
 	return !b.Hides(v.Mode) && !gated
 }
 
@@ -181,7 +181,7 @@ func Unheard(s status.Status, since time.Time) bool {
 // Busy returns what keeps a service that is held from being idle: for the master itself the requests under way,
 // the connections in use and a gate that is open. Other services have no connections of their own.
 func Busy(s status.Status, v status.ServiceStatus, connections []sockets.Connection) (list []status.Obstacle) {
-	if v.Name != monitor.Server {
+	if v.Name != drain.Master {
 		return nil
 	}
 	list = gateOpen(s, v.ModeSince)
@@ -255,12 +255,11 @@ func Unattended(s status.Status, connections []sockets.Connection, lost time.Dur
 }
 
 // InService returns what keeps a service from being used again and, when nothing does, the next master
-// from leaving: the slot that this one still has. An empty service stands for every service, of which
-// only the master itself must be healthy: another one that does not answer 200, and its balancers, are
-// not waited for.
-func InService(s status.Status, service string) (list []status.Obstacle) {
+// from leaving: the slot that this one still has. Of every service, the master itself must be healthy; a service
+// beside it that does not answer 200, and its balancers, are not waited for.
+func InService(s status.Status, service drain.Service) (list []status.Obstacle) {
 	for _, v := range s.Services {
-		wanted := v.Name == service || service == "" && (v.Name == monitor.Server || v.Serves())
+		wanted := v.Name == service.Shown() || service.Covers(v.Name) && v.Serves()
 		if wanted {
 			list = append(list, Returning(s, v)...)
 		}
@@ -274,8 +273,7 @@ func InService(s status.Status, service string) (list []status.Obstacle) {
 // Healthy reports whether the master serves agents again, as a probe since a moment has shown. A verdict
 // from before may be about the process that has stopped.
 func Healthy(s status.Status, since time.Time) bool {
-	server, _ := s.Service(monitor.Server)
-	return server.Verdict.Health.Serves() && s.Probe.Asked.After(since)
+	return s.Master().Verdict.Health.Serves() && s.Probe.Asked.After(since)
 }
 
 // outAfter is how long a master that is not held must be out before it counts as out. A short fault, such
@@ -295,24 +293,24 @@ const (
 // Slot returns what to do about the slot and, for a master that may not have one yet, why it is out.
 func Slot(s status.Status) (step SlotStep, reason string) {
 	for _, h := range s.Holds {
-		if h.Covers(monitor.Server) {
+		if h.Covers(drain.Master) {
 			return SlotRenew, strings.TrimSuffix(fmt.Sprintf("%s by %s: %s", h.Mode, h.Holder, h.Reason), ": ")
 		}
 	}
 
-	server, _ := s.Service(monitor.Server)
-	since := s.Time.Sub(server.ServingSince)
+	master := s.Master()
+	since := s.Time.Sub(master.ServingSince)
 	if has := s.Budget != nil && s.Budget.Held; has {
-		isBack := since >= budget.Settle && len(Returning(s, server)) == 0
+		isBack := since >= budget.Settle && len(Returning(s, master)) == 0
 		if isBack {
 			return SlotReturn, ""
 		}
 		return SlotRenew, ""
 	}
 
-	isOut := server.Mode == drain.Ready && !server.Serves() && since >= outAfter
+	isOut := master.Mode == drain.Ready && !master.Serves() && since >= outAfter
 	if isOut {
-		return SlotRenew, server.Answer.Body
+		return SlotRenew, master.Answer.Body
 	}
 	return SlotLook, ""
 }
@@ -320,8 +318,7 @@ func Slot(s status.Status) (step SlotStep, reason string) {
 // slotKept is the obstacle of a slot that the daemon has not given back yet. A database that does not
 // answer keeps no master from being in service.
 func slotKept(s status.Status) []status.Obstacle {
-	server, _ := s.Service(monitor.Server)
-	if s.Budget == nil || !s.Budget.Reachable || !s.Budget.Held && s.Budget.Asked.After(server.ModeSince) {
+	if s.Budget == nil || !s.Budget.Reachable || !s.Budget.Held && s.Budget.Asked.After(s.Master().ModeSince) {
 		return nil
 	}
 	return obstacle(balancer.ObstacleBudget, "its slot in the budget is free once it has been back for %s",
@@ -330,7 +327,7 @@ func slotKept(s status.Status) []status.Obstacle {
 
 // OverBudget returns the masters that keep this one from leaving because they use up the budget. The
 // database decides; this is what the daemon saw last.
-func OverBudget(s status.Status, service string) []status.Obstacle {
+func OverBudget(s status.Status, service drain.Service) []status.Obstacle {
 	switch {
 	case s.Budget == nil || !Budgeted(service) || s.Budget.Held:
 		return nil
@@ -343,6 +340,6 @@ func OverBudget(s status.Status, service string) []status.Obstacle {
 	return obstacle(balancer.ObstacleBudget, "%s", taken.Error())
 }
 
-// Budgeted reports whether a hold on a service needs a slot. An empty service stands for every service.
-// The budget counts masters, so a hold on any other service needs none.
-func Budgeted(service string) bool { return service == "" || service == monitor.Server }
+// Budgeted reports whether a hold on a service needs a slot. The budget counts masters, so a hold on a service
+// beside the master needs none.
+func Budgeted(service drain.Service) bool { return service.Covers(drain.Master) }

@@ -10,7 +10,6 @@ import (
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
@@ -25,7 +24,7 @@ func st(mode drain.Mode, change ...func(*status.Status)) status.Status {
 	s := status.Status{
 		Time: now(),
 		Services: []status.ServiceStatus{{
-			Name:      monitor.Server,
+			Name:      drain.Master,
 			Mode:      mode,
 			ModeSince: held(),
 			Answer:    status.Answer{Code: 503, Body: string(mode)},
@@ -49,7 +48,7 @@ func asking(change ...func(*status.Balancer)) func(*status.Status) {
 		b := status.Balancer{
 			Node:     "lb1",
 			Name:     "puppet/m1",
-			Service:  monitor.Server,
+			Service:  drain.Master,
 			Seen:     now().Add(-time.Second),
 			Source:   netip.MustParseAddr("198.51.100.1"),
 			Checks:   50,
@@ -300,12 +299,12 @@ func TestInServiceMeansThatTheNextMasterMayLeave(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		status  status.Status
-		service string
+		service drain.Service
 		want    string
 	}{
 		{"no budget", st(drain.Ready, serves, up), "", ""},
 		{"its slot is free", st(drain.Ready, serves, up, slot(free)), "", ""},
-		{"it has its slot", st(drain.Ready, serves, up, slot()), monitor.Server, kept},
+		{"it has its slot", st(drain.Ready, serves, up, slot()), drain.Master, kept},
 		{"the CA needs no slot", st(drain.Ready, serves, up, slot()), "ca", ""},
 		{"the database does not answer", st(drain.Ready, serves, up, slot(noDatabase)), "", ""},
 		{"a balancer does not send yet", st(drain.Ready, serves, asking(), slot()), "",
@@ -314,7 +313,7 @@ func TestInServiceMeansThatTheNextMasterMayLeave(t *testing.T) {
 		{"the CA is not healthy", st(drain.Ready, serves, up, ca(503)), "", ""},
 		{"the CA is healthy", st(drain.Ready, serves, up, ca(200)), "", caDown},
 		{"the CA is waited for", st(drain.Ready, serves, up, ca(503)), "ca", "answer: /ca is unhealthy: refused; " + caDown},
-		{"the CA is not waited for", st(drain.Ready, serves, up, ca(200)), monitor.Server, ""},
+		{"the CA is not waited for", st(drain.Ready, serves, up, ca(200)), drain.Master, ""},
 	} {
 		if got := texts(leave.InService(tt.status, tt.service)); got != tt.want {
 			t.Errorf("%s: %s\nwant %s", tt.name, got, tt.want)

@@ -195,7 +195,7 @@ func (m *member) answer(from netip.Addr, header string, shifts *rand.Rand) int {
 	if m.DisableOn404 {
 		codes.Drain = 404
 	}
-	moment, _ := state.At(monitor.Server, now)
+	moment, _ := state.At(drain.Master, now)
 	decide := func(spare bool) answer.Answer { return answer.Decide(moment, codes, spare) }
 	ours := network().Contains(from)
 	if m.blind && ours {
@@ -205,7 +205,7 @@ func (m *member) answer(from netip.Addr, header string, shifts *rand.Rand) int {
 		return decide(true).Code
 	}
 
-	c := balancer.Check{Source: from, Service: monitor.Server, Codes: codes, View: header, Listed: m.listed}
+	c := balancer.Check{Source: from, Service: drain.Master, Codes: codes, View: header, Listed: m.listed}
 	rule := balancer.NewRule(moment, state.Leaves(now), m.maxOutSetting())
 	a, shift := tracker.Answer(c, rule, decide)
 	time.Sleep(upTo(shifts, shift+1))
@@ -224,7 +224,7 @@ func (m *member) state(now time.Time) *monitor.State {
 		Findings:  []check.Finding{jruby},
 		Result:    check.Result{Asked: now},
 		Services: []monitor.Service{{
-			Name:         monitor.Server,
+			Name:         drain.Master,
 			Verdict:      m.verdict,
 			Probes:       1,
 			ModeSince:    m.modeSince,
@@ -321,7 +321,9 @@ func (m *member) claim(_ context.Context, want budget.Claim) error {
 }
 
 // Change implements leave.Holds: the daemon sees what is written a moment later.
-func (m *member) Change(holder, service string, next func(drain.Hold) (drain.Hold, error)) (drain.Hold, error) {
+func (m *member) Change(
+	holder string, service drain.Service, next func(drain.Hold) (drain.Hold, error),
+) (drain.Hold, error) {
 	h, err := m.store.Change(holder, service, next)
 	m.noticed()
 	return h, err
@@ -333,9 +335,9 @@ func (m *member) noticed() {
 	time.Sleep(5 * time.Millisecond)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	before, _ := m.holds.Mode(monitor.Server, time.Now())
+	before, _ := m.holds.Mode(drain.Master, time.Now())
 	m.holds = m.store.Read()
-	if mode, _ := m.holds.Mode(monitor.Server, time.Now()); mode != before {
+	if mode, _ := m.holds.Mode(drain.Master, time.Now()); mode != before {
 		m.modeSince = time.Now()
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 func TestSlot(t *testing.T) {
 	has := func(s *status.Status) { s.Budget = &status.BudgetStatus{View: budget.View{Held: true}} }
-	by := func(service string, mode drain.Mode) func(*status.Status) {
+	by := func(service drain.Service, mode drain.Mode) func(*status.Status) {
 		return func(s *status.Status) {
 			s.Holds = []drain.Hold{{Holder: "operator", Service: service, Mode: mode, Reason: "kernel"}}
 		}
@@ -62,7 +62,7 @@ func TestOverBudgetNamesTheMastersThatAreOut(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		budget  *status.BudgetStatus
-		service string
+		service drain.Service
 		want    string
 	}{
 		{"no budget", nil, "", ""},

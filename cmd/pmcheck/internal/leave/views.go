@@ -22,9 +22,11 @@ func (d *departure) noteWithoutWitness() {
 
 // Keeps returns what would keep the master, or one service of it, from leaving now: what would be refused or
 // waited for.
-func (w World) Keeps(ctx context.Context, s status.Status, service string, mode drain.Mode) (list []status.Obstacle) {
+func (w World) Keeps(
+	ctx context.Context, s status.Status, service drain.Service, mode drain.Mode,
+) (list []status.Obstacle) {
 	for _, v := range s.Services {
-		if service == "" || v.Name == service {
+		if service.Covers(v.Name) {
 			list = append(list, v.Keeps...)
 		}
 	}

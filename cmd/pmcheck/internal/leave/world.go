@@ -18,7 +18,7 @@ import (
 
 // Holds are the holds of this host: a drain.Store.
 type Holds interface {
-	Change(holder, service string, next func(old drain.Hold) (drain.Hold, error)) (drain.Hold, error)
+	Change(holder string, service drain.Service, next func(old drain.Hold) (drain.Hold, error)) (drain.Hold, error)
 	Read() drain.Snapshot
 }
 

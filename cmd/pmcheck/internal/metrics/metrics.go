@@ -70,8 +70,8 @@ func New(st func(now time.Time) status.Status, log *slog.Logger) *Metrics {
 }
 
 // Probed notes how long a probe of a service took.
-func (m *Metrics) Probed(service string, took time.Duration) {
-	m.probes.WithLabelValues(service).Observe(took.Seconds())
+func (m *Metrics) Probed(service drain.Service, took time.Duration) {
+	m.probes.WithLabelValues(string(service)).Observe(took.Seconds())
 }
 
 // Answered counts an answer to a check.
@@ -169,7 +169,7 @@ func (s scrape) status(st status.Status) {
 }
 
 func (s scrape) service(v status.ServiceStatus) {
-	by := labels{"service", v.Name}
+	by := labels{"service", string(v.Name)}
 	for _, h := range []check.Health{check.Healthy, check.Busy, check.Warming, check.Unhealthy, check.Unknown} {
 		s.send("pmcheck_verdict", "1 for the verdict on the service, 0 for the others.", truth(v.Verdict.Health == h),
 			append(by, "verdict", string(h)))
@@ -213,7 +213,7 @@ func (s scrape) finding(f check.Finding) {
 }
 
 func (s scrape) hold(h drain.Hold) {
-	by := labels{"holder", h.Holder, "service", h.Service}
+	by := labels{"holder", h.Holder, "service", string(h.Service)}
 	s.send("pmcheck_hold_info", "Always 1, for each hold in effect; an empty service is every service.", 1,
 		append(by, "mode", string(h.Mode)))
 	if !h.Since.IsZero() {
@@ -226,8 +226,9 @@ func (s scrape) hold(h drain.Hold) {
 }
 
 func (s scrape) balancer(b status.Balancer) {
-	by, v := labels{"balancer", b.Node, "source", b.Source.String(), "server", b.Name, "service", b.Service}, b.View
+	by := labels{"balancer", b.Node, "source", b.Source.String(), "server", b.Name, "service", string(b.Service)}
 	s.send("pmcheck_balancer_check_timestamp_seconds", "When a balancer asked last, up to a day ago.", seconds(b.Seen), by)
+	v := b.View
 	if v == nil {
 		return
 	}

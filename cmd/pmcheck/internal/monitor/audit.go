@@ -15,7 +15,7 @@ import (
 // Probes are logged at debug: a line every few seconds hides the one that matters.
 type audit struct{ log *slog.Logger }
 
-func (a audit) probe(service string, r check.Result) {
+func (a audit) probe(service drain.Service, r check.Result) {
 	args := []any{"service", service, "took", r.Took, "handshake", r.Handshake, "url", r.URL}
 	if r.Fault != nil {
 		args = append(args, "fault", r.Fault)

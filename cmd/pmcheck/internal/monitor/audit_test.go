@@ -95,7 +95,7 @@ func TestAuditLogsHolds(t *testing.T) {
 		if err := step.do(); err != nil {
 			t.Fatal(err)
 		}
-		next := &State{Published: clock, Holds: store.Read(), Services: []Service{{Name: Server}}}
+		next := &State{Published: clock, Holds: store.Read(), Services: []Service{{Name: drain.Master}}}
 		log.Reset()
 		a.note(state, next)
 		state = next

@@ -31,7 +31,7 @@ const maxPort = 20
 // the loop changes it.
 type subject struct {
 	*check.Prober
-	name   string
+	name   drain.Service
 	judge  check.Judge
 	asking bool // a probe is under way
 	again  bool // another probe must follow as soon as this one is done
@@ -45,8 +45,8 @@ type outcome struct {
 	result  check.Result
 }
 
-func newProber(c config.Probe, credentials *puppetclient.Credentials, service string) *check.Prober {
-	return &check.Prober{
+func newProber(c config.Probe, credentials *puppetclient.Credentials, service drain.Service) *check.Prober {
+	p := &check.Prober{
 		Client: puppetclient.Client{
 			Address:     c.Address,
 			ServerName:  c.Certname,
@@ -57,7 +57,6 @@ func newProber(c config.Probe, credentials *puppetclient.Credentials, service st
 			Timeout:     check.MaxPending,
 		},
 		Wait:    c.Timeout,
-		Service: service,
 		Accepts: func(ctx context.Context) (bool, error) { return sockets.Accepts(ctx, c.Address) },
 		Listens: func() (check.Listening, error) {
 			l, err := sockets.ListenerAt(c.Address)
@@ -65,6 +64,10 @@ func newProber(c config.Probe, credentials *puppetclient.Credentials, service st
 		},
 		Elsewhere: func() string { return elsewhere(c) },
 	}
+	if service != drain.Master { // a prober without a service asks for the master itself
+		p.Service = string(service)
+	}
+	return p
 }
 
 // elsewhere says where the master may listen if probe.address refuses connections.
@@ -97,9 +100,9 @@ func (m *Monitor) configure(c config.Config) {
 		m.credentials = &puppetclient.Credentials{Files: c.Probe.Files}
 	}
 	old := m.services
-	m.services = []*subject{m.newSubject(Server, "")}
+	m.services = []*subject{m.newSubject(drain.Master)}
 	for _, name := range c.Services {
-		m.services = append(m.services, m.newSubject(name, name))
+		m.services = append(m.services, m.newSubject(drain.Service(name)))
 	}
 	for _, o := range old {
 		o.Close()
@@ -116,8 +119,8 @@ func (m *Monitor) configure(c config.Config) {
 	m.findings.configure(c, m.credentials)
 }
 
-func (m *Monitor) newSubject(name, service string) *subject {
-	s := &subject{name: name, Prober: newProber(m.config.Probe, m.credentials, service)}
+func (m *Monitor) newSubject(name drain.Service) *subject {
+	s := &subject{name: name, Prober: newProber(m.config.Probe, m.credentials, name)}
 	s.Lost = func() {
 		select {
 		case m.lost <- s:
@@ -185,7 +188,7 @@ func (m *Monitor) turn(ctx context.Context, due <-chan time.Time) bool {
 	case u := <-m.units:
 		m.findings.unit(u, time.Now())
 		if u.Unit != "" {
-			m.probe(ctx, m.services[0]) // the master may have started or stopped
+			m.probe(ctx, m.master()) // it may have started or stopped
 		}
 	case <-m.holds.Changes():
 	case c := <-m.reloads:
@@ -206,12 +209,18 @@ func (m *Monitor) probeLost(ctx context.Context, s *subject) {
 // pause returns the time from the beginning of the last probes to that of the next.
 func (m *Monitor) pause() time.Duration {
 	s := m.State()
-	mode, _ := s.Holds.Mode(Server, s.Published)
-	quiet := s.Services[0].Verdict.Health == check.Healthy && s.Result.Waiting == 0
+	mode, _ := s.Holds.Mode(drain.Master, s.Published)
+	quiet := s.Master().Verdict.Health == check.Healthy && s.Result.Waiting == 0
 	if quiet && mode == drain.Ready {
 		return m.config.Probe.Interval
 	}
 	return min(m.config.Probe.Interval, hurried)
+}
+
+// master returns the subject that is the master itself, which every configuration has.
+func (m *Monitor) master() *subject {
+	at := slices.IndexFunc(m.services, func(s *subject) bool { return s.name == drain.Master })
+	return m.services[at]
 }
 
 func (m *Monitor) serves(s *subject) bool { return slices.Contains(m.services, s) }
@@ -248,7 +257,7 @@ func (m *Monitor) observe(ctx context.Context, s *subject, r check.Result) {
 	s.count++
 	m.hooks.Probed(s.name, r.Took)
 	s.judge.Observe(r)
-	if s.name == Server {
+	if s.name == drain.Master {
 		m.findings.observe(r, time.Now())
 	}
 	m.audit.probe(s.name, r)
@@ -275,7 +284,7 @@ func (m *Monitor) known(now time.Time) *State {
 		MaxAge:    m.config.Probe.MaxAge + m.config.Probe.Interval,
 		Holds:     m.holds.Current(),
 		Findings:  m.findings.list(now),
-		Result:    m.services[0].last,
+		Result:    m.master().last,
 	}
 	for _, v := range m.services {
 		s.Services = append(s.Services, Service{

@@ -35,7 +35,7 @@ func TestLoopPublishesBeforeHoldsAreTooOld(t *testing.T) {
 			}
 			last = s.Published
 		}
-		m := alone(t, Hooks{Published: published, Probed: func(string, time.Duration) {}})
+		m := alone(t, Hooks{Published: published, Probed: func(drain.Service, time.Duration) {}})
 		go m.loop(ctx)
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -62,7 +62,7 @@ func TestAProbeIsHurriedUnlessHealthyAndReady(t *testing.T) {
 	} {
 		m := &Monitor{config: config.Default()}
 		m.state.Store(&State{Published: time.Now(), Holds: tt.holds, Result: check.Result{Waiting: tt.waiting},
-			Services: []Service{{Name: Server, Verdict: check.Verdict{Health: tt.health}}}})
+			Services: []Service{{Name: drain.Master, Verdict: check.Verdict{Health: tt.health}}}})
 		if got := m.pause(); got != tt.want {
 			t.Errorf("%s: a probe every %s, want %s", tt.health, got, tt.want)
 		}
@@ -76,7 +76,7 @@ func TestProbesOutOfTurn(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var probes atomic.Int64
-		m := alone(t, Hooks{Published: func(*State) {}, Probed: func(string, time.Duration) { probes.Add(1) }})
+		m := alone(t, Hooks{Published: func(*State) {}, Probed: func(drain.Service, time.Duration) { probes.Add(1) }})
 		master := m.services[0]
 		master.asking = true
 		m.probe(ctx, master)

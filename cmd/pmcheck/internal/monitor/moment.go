@@ -10,7 +10,7 @@ import (
 // A Moment is one service at one moment: what the operators want of it, and what is true. An answer to a balancer and
 // the status of the service are made of the same Moment.
 type Moment struct {
-	Service string
+	Service drain.Service
 	Time    time.Time
 	Mode    drain.Mode
 	// Leaving is what a hold waits for, if the work of its holder has not begun.
@@ -26,7 +26,7 @@ func (m Moment) Serves() bool { return m.Mode == drain.Ready && m.Verdict.Health
 
 // At returns a service of the state at a moment, and reports whether there is one of that name. Between two states, a
 // verdict can expire and a hold can end.
-func (s *State) At(name string, now time.Time) (m Moment, known bool) {
+func (s *State) At(name drain.Service, now time.Time) (m Moment, known bool) {
 	service, known := s.Service(name)
 	if !known {
 		return Moment{}, false
@@ -53,6 +53,6 @@ func (s *State) at(service *Service, now time.Time) Moment {
 }
 
 // Leaves returns a function that reports whether a hold on a service is leaving at now.
-func (s *State) Leaves(now time.Time) func(service string) bool {
-	return func(service string) bool { return s.Holds.Leaving(service, now) != drain.Firm }
+func (s *State) Leaves(now time.Time) func(service drain.Service) bool {
+	return func(service drain.Service) bool { return s.Holds.Leaving(service, now) != drain.Firm }
 }

@@ -26,7 +26,7 @@ import (
 // soon, since the loop waits for them.
 type Hooks struct {
 	Published func(*State)
-	Probed    func(service string, took time.Duration)
+	Probed    func(service drain.Service, took time.Duration)
 }
 
 // Monitor keeps the facts about one master. Its exported methods are safe for
@@ -88,7 +88,7 @@ func (m *Monitor) Reload(c config.Config) { m.reloads <- c }
 func (m *Monitor) AcceptHolds() { m.holds.Accept() }
 
 // Recall makes the monitor go on from the memories that another daemon has left. It must be called before Run.
-func (m *Monitor) Recall(memories map[string]check.Memory) {
+func (m *Monitor) Recall(memories map[drain.Service]check.Memory) {
 	for _, s := range m.services {
 		s.judge.Recall(memories[s.name])
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/drain"
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
@@ -18,7 +19,7 @@ const unitTime = 300 * time.Millisecond
 // concurrently. It returns the overall verdict, the result of the probe, and the findings.
 func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []check.Finding) {
 	credentials := &puppetclient.Credentials{Files: c.Probe.Files}
-	prober := newProber(c.Probe, credentials, "")
+	prober := newProber(c.Probe, credentials, drain.Master)
 	defer prober.Close()
 	found := findings{latest: map[string]check.Finding{}}
 	found.configure(c, credentials)

@@ -8,15 +8,12 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// Server is the service that "/" asks about: the master itself.
-const Server = "server"
-
 // State is everything the monitor knows at one moment. It must not be changed:
 // every reader shares it.
 type State struct {
 	Published time.Time        // when the loop published it
 	MaxAge    time.Duration    // how long after Published the loop counts as running
-	Services  []Service        // the first is the master
+	Services  []Service        // the master and those beside it
 	Holds     drain.Snapshot   // to be asked at the time of an answer, so that a hold ends on time
 	Findings  []check.Finding  // of the checks other than the probe
 	Result    check.Result     // of the last probe of the master
@@ -25,7 +22,7 @@ type State struct {
 
 // Service is one part of the master, as it stood when the state was made.
 type Service struct {
-	Name    string
+	Name    drain.Service
 	Verdict check.Verdict
 	Probes  int64 // since the start
 	// Memory is what the next daemon may go on from; zero unless the service serves, or has not been probed.
@@ -43,7 +40,7 @@ type Service struct {
 func (s *State) conclude(before *State) {
 	for i := range s.Services {
 		now := &s.Services[i]
-		if now.Name == Server {
+		if now.Name == drain.Master {
 			now.Verdict = check.Fold(now.Verdict, s.Findings)
 		}
 		if now.Probes > 0 && !now.Verdict.Health.Serves() {
@@ -76,7 +73,7 @@ func (s *State) compare(now *Service, before *State) {
 }
 
 // Service returns the service with that name, and reports whether there is one.
-func (s *State) Service(name string) (*Service, bool) {
+func (s *State) Service(name drain.Service) (*Service, bool) {
 	for i := range s.Services {
 		if s.Services[i].Name == name {
 			return &s.Services[i], true
@@ -85,9 +82,18 @@ func (s *State) Service(name string) (*Service, bool) {
 	return nil, false
 }
 
+// Master returns the master itself; the zero Service before the first state.
+func (s *State) Master() Service {
+	master, known := s.Service(drain.Master)
+	if !known {
+		return Service{}
+	}
+	return *master
+}
+
 // Memories returns what the next daemon may go on from, by service.
-func (s *State) Memories() map[string]check.Memory {
-	memories := map[string]check.Memory{}
+func (s *State) Memories() map[drain.Service]check.Memory {
+	memories := map[drain.Service]check.Memory{}
 	for _, v := range s.Services {
 		if v.Memory != (check.Memory{}) {
 			memories[v.Name] = v.Memory
@@ -97,7 +103,7 @@ func (s *State) Memories() map[string]check.Memory {
 }
 
 // Judged reports whether there is a verdict on the master that balancers may get.
-func (s *State) Judged() bool { return len(s.Services) > 0 && s.Services[0].Probes > 0 }
+func (s *State) Judged() bool { return s.Master().Probes > 0 }
 
 // Live reports whether the loop is still running.
 func (s *State) Live(now time.Time) bool { return now.Sub(s.Published) < s.MaxAge }

@@ -48,10 +48,10 @@ func TestSinceIsTheLastChange(t *testing.T) {
 		{"back in service", healthy, free, [3]int{8, 7, 8}},
 	} {
 		at := start.Add(time.Duration(i) * time.Second)
-		s := &State{Published: at, Holds: tt.holds, Services: []Service{{Name: Server, Verdict: tt.verdict}}}
+		s := &State{Published: at, Holds: tt.holds, Services: []Service{{Name: drain.Master, Verdict: tt.verdict}}}
 		s.conclude(last)
 		last = s
-		now, _ := s.At(Server, at)
+		now, _ := s.At(drain.Master, at)
 		for j, got := range []time.Time{now.Verdict.Since, now.ModeSince, now.ServingSince} {
 			if want := start.Add(time.Duration(tt.since[j]) * time.Second); !got.Equal(want) {
 				t.Errorf("%s: times %d: since %s, want since state %d", tt.name, j, got.Sub(start), tt.since[j])
@@ -75,9 +75,9 @@ func TestServingChangesWithoutANewState(t *testing.T) {
 		{"after the hold ended", []drain.Hold{{Holder: "a", Mode: drain.Drain, Until: after(2)}}, 3, 0},
 	} {
 		verdict := check.Verdict{Health: check.Healthy, Reason: check.OK, Expires: after(5)}
-		server := Service{Name: Server, Verdict: verdict, ServingSince: after(-60)}
+		server := Service{Name: drain.Master, Verdict: verdict, ServingSince: after(-60)}
 		s := &State{Published: start, Holds: readHolds(t, tt.hold...), Services: []Service{server}}
-		if m, _ := s.At(Server, after(tt.asked)); m.ServingSince != after(tt.since) {
+		if m, _ := s.At(drain.Master, after(tt.asked)); m.ServingSince != after(tt.since) {
 			t.Errorf("%s: since %s, want %d s", tt.name, m.ServingSince.Sub(start), tt.since)
 		}
 	}

@@ -79,7 +79,7 @@ type view struct {
 }
 
 func (p *Page) view(s status.Status) *view {
-	v := &view{Status: s, Server: s.Services[0], Nonce: rand.Text()}
+	v := &view{Status: s, Server: s.Master(), Nonce: rand.Text()}
 	may, obstacles := v.Server.MayRestart()
 	v.May, v.Because = may, balancer.Texts(obstacles, 5)
 	pool, _ := v.Server.Pool()

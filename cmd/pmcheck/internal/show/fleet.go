@@ -9,7 +9,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/pmcheck/pmcheck/check/text"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -42,7 +41,7 @@ func Fleet(w io.Writer, members []status.Member) {
 			errors = append(errors, m.Host+": "+m.Error)
 			continue
 		}
-		s, _ := m.Status.Service(monitor.Server)
+		s := m.Status.Master()
 		id := cmp.Or(code(m), "-")
 		if n := masters[id]; n > 0 && 2*n <= told { // of a pair that differs, both do
 			id += " differs"
@@ -61,7 +60,7 @@ func Fleet(w io.Writer, members []status.Member) {
 func sendText(balancers []status.Balancer) string {
 	send, tell := 0, 0
 	for _, b := range balancers {
-		if b.Service != monitor.Server || b.View == nil {
+		if b.Service != drain.Master || b.View == nil {
 			continue
 		}
 		if tell++; b.View.Sends() {
@@ -84,7 +83,7 @@ func code(m status.Member) (id string) {
 	if m.Status == nil {
 		return ""
 	}
-	s, _ := m.Status.Service(monitor.Server)
+	s := m.Status.Master()
 	for _, c := range s.Checks {
 		for i, e := range c.Code {
 			if i == 0 || e.Name == "production" {

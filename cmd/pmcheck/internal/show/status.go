@@ -50,7 +50,7 @@ func Status(w io.Writer, st status.Status) {
 }
 
 func service(w io.Writer, s status.ServiceStatus, st status.Status) {
-	row(w, s.Name, st.State(s.Name))
+	row(w, string(s.Name), st.State(s.Name))
 	row(w, "mode", string(s.Mode))
 	for _, h := range st.Holds {
 		if h.Covers(s.Name) {

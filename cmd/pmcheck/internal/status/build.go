@@ -29,13 +29,17 @@ func New(s *monitor.State, c *config.Config, now time.Time) Status {
 			status.Believed = append(status.Believed, netip.PrefixFrom(any, 0))
 		}
 	}
-	status.Probe.Count, status.Probe.Connections = s.Services[0].Probes, s.Own
+	status.Probe.Count = s.Master().Probes
+	status.Probe.Connections = s.Own
 	status.Probe.ExpiryWarn = c.Checks.Expiry().Warn.Seconds()
 	for _, v := range s.Services {
 		moment, _ := s.At(v.Name, now)
-		status.Services = append(status.Services, newServiceStatus(moment))
+		service := newServiceStatus(moment)
+		if v.Name == drain.Master {
+			service.Checks = s.Findings
+		}
+		status.Services = append(status.Services, service)
 	}
-	status.Services[0].Checks = s.Findings // they concern the master itself
 	return status
 }
 
@@ -64,7 +68,7 @@ func (s *Status) Warn() {
 	list := text.First(away, 5)
 	list = append(list, text.First(s.Balancers.TurnWarnings(), 5)...)
 	for _, h := range s.Holds {
-		if _, err := s.Service(h.Service); h.Service != "" && err != nil {
+		if _, err := s.Service(h.Service); h.Service != drain.EveryService && err != nil {
 			list = append(list, fmt.Sprintf("the hold of %s is on the unknown service %s: %s", h.Holder, h.Service, h.Path))
 		}
 	}

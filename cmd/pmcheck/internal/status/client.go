@@ -89,7 +89,9 @@ func (c Client) Status(ctx context.Context) (s Status, err error) {
 	}
 	Printable(&s)
 	// Names of services become arguments in a shell that completes them.
-	s.Services = slices.DeleteFunc(s.Services, func(v ServiceStatus) bool { return drain.CheckName(v.Name) != nil })
+	s.Services = slices.DeleteFunc(s.Services, func(v ServiceStatus) bool {
+		return drain.CheckName(string(v.Name)) != nil
+	})
 	return s, nil
 }
 

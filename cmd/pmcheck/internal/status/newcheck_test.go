@@ -177,7 +177,7 @@ func watched(t *testing.T, yaml string, expected check.Reason) status.Status {
 	ready := make(chan *monitor.State)
 	ctx, cancel := context.WithCancel(t.Context())
 	hooks := monitor.Hooks{
-		Probed: func(string, time.Duration) {},
+		Probed: func(drain.Service, time.Duration) {},
 		Published: func(s *monitor.State) {
 			found := expected == "" || reasonOf(s.Findings, "backlog") != ""
 			if s.Judged() && found {

@@ -17,7 +17,6 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -69,7 +68,7 @@ type Status struct {
 // ServiceStatus is one service: what the operators want of it, what is true,
 // and what balancers are told.
 type ServiceStatus struct {
-	Name      string        `json:"name"`
+	Name      drain.Service `json:"name"`
 	Mode      drain.Mode    `json:"mode"`
 	ModeSince time.Time     `json:"mode_since"` // as far as this daemon has seen
 	Verdict   check.Verdict `json:"verdict"`
@@ -115,15 +114,21 @@ type ConfigStatus struct {
 
 // Service returns the status of one service. If there is none of that name, the error wraps ErrNoService
 // and names the services of the daemon.
-func (s Status) Service(name string) (ServiceStatus, error) {
+func (s Status) Service(name drain.Service) (ServiceStatus, error) {
 	var names []string
 	for _, v := range s.Services {
 		if v.Name == name {
 			return v, nil
 		}
-		names = append(names, v.Name)
+		names = append(names, string(v.Name))
 	}
 	return ServiceStatus{}, fmt.Errorf("%w %q, only %s", ErrNoService, name, strings.Join(names, ", "))
+}
+
+// Master returns the status of the master itself. It is the zero ServiceStatus if no daemon has answered.
+func (s Status) Master() ServiceStatus {
+	master, _ := s.Service(drain.Master)
+	return master
 }
 
 // BelievesAll reports whether every client counts as a balancer: the setting balancers names none.
@@ -142,13 +147,10 @@ func (s Status) Holders(v ServiceStatus) (names []string) {
 }
 
 // Serves reports whether balancers are told to use this master.
-func (s Status) Serves() bool {
-	server, _ := s.Service(monitor.Server)
-	return server.Serves()
-}
+func (s Status) Serves() bool { return s.Master().Serves() }
 
 // State describes a service in a few words, and says whether a balancer asks for it.
-func (s Status) State(name string) string {
+func (s Status) State(name drain.Service) string {
 	v, _ := s.Service(name)
 	if slices.ContainsFunc(s.Balancers, func(b Balancer) bool { return b.Service == name && b.Counts() }) {
 		return v.State()
