@@ -180,8 +180,8 @@ func (p *Prober) ask(ctx context.Context) (answer, error) {
 // search asks all questions but the one that first is the answer to, until one is answered. If none is, it
 // returns a denial, which says more than a missing path.
 func (p *Prober) search(ctx context.Context, first answer) (answer, error) {
-	p.noPool, p.denies = first.fault(), false
-	p.provedAll = first.Proved
+	p.noPool, p.denies, p.provedAll = first.fault(), false, first.Proved
+	p.searched = time.Time{} // until all questions are answered
 	all, denial := []answer{first}, first
 	for _, path := range questions() {
 		if path == first.path {
@@ -203,10 +203,14 @@ func (p *Prober) search(ctx context.Context, first answer) (answer, error) {
 		all = append(all, a)
 	}
 
-	if denial.Status == http.StatusForbidden {
-		p.found, p.searched = denial.path, time.Now()
-		p.denies = deniesStatus(all)
+	if denial.Status != http.StatusForbidden {
+		return denial, nil
 	}
+	p.denies = deniesStatus(all)
+	if p.denies || p.inPart { // the first time, it may be starting, and not have all paths yet
+		p.found, p.searched = denial.path, time.Now()
+	}
+	p.inPart = !p.denies
 	return denial, nil
 }
 

@@ -1,7 +1,9 @@
 package check
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
@@ -57,4 +59,19 @@ func FuzzAnswer(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestASearchThatIsCutOffConcludesNothing: what was found before does not keep the next probe from searching.
+func TestASearchThatIsCutOffConcludesNothing(t *testing.T) {
+	cut, cancel := context.WithCancel(t.Context())
+	cancel()
+	denied := puppetclient.Answer{Status: 403, Body: []byte("Forbidden request: "), Proved: true}
+	p := &Prober{searched: time.Now(), found: questions()[4], denies: true, provedAll: true}
+	p.Address, p.Credentials = "127.0.0.1:1", &puppetclient.Credentials{}
+	if a, err := p.search(cut, answer{Answer: denied, path: questions()[4]}); err == nil {
+		t.Fatalf("%d without any master", a.Status)
+	}
+	if !p.searched.IsZero() || p.denies {
+		t.Errorf("searched at %s, denies %v", p.searched, p.denies)
+	}
 }

@@ -171,6 +171,42 @@ func TestADenialIsAskedForAgainOnceBothSidesAreProved(t *testing.T) {
 	wantReason(t, p.Probe(t.Context()), check.OK)
 }
 
+// TestADenialOfAStartingMasterIsAskedForAgain: Puppet Server listens before its Status API is there. Until then its
+// paths are missing, whatever auth.conf says of them.
+func TestADenialOfAStartingMasterIsAskedForAgain(t *testing.T) {
+	m := newMaster(t)
+	p := newProber(t, m)
+	m.Set(checktest.Denied)
+	wantReason(t, p.Probe(t.Context()), check.OK)
+	m.Set(checktest.Stopped)
+	wantReason(t, p.Probe(t.Context()), puppetclient.Refused)
+
+	const status = "/status/v1/"
+	for _, early := range []string{"services/jruby-metrics", "services/pe-jruby-metrics", "simple/server"} {
+		m.SetAnswer(status+early, 404, "")
+	}
+	for _, late := range []string{"simple/master", "simple"} {
+		m.SetAnswer(status+late, 403, "Forbidden request: "+status+late)
+	}
+	m.Set(checktest.Running)
+	wantReason(t, p.Probe(t.Context()), check.AuthDenied)
+	m.Set(checktest.Denied)
+	r := p.Probe(t.Context())
+	if wantReason(t, r, check.OK); r.Denied == nil {
+		t.Error("the master denies the status, and it is not seen")
+	}
+	wantQuestions(t, m, 1, func() { wantReason(t, p.Probe(t.Context()), check.OK) })
+
+	// A master that stays like this is not asked everything at each probe: it logs each denial as an error.
+	m.Set(checktest.Stopped)
+	wantReason(t, p.Probe(t.Context()), puppetclient.Refused)
+	m.Set(checktest.Running)
+	for range 2 {
+		wantReason(t, p.Probe(t.Context()), check.AuthDenied)
+	}
+	wantQuestions(t, m, 1, func() { wantReason(t, p.Probe(t.Context()), check.AuthDenied) })
+}
+
 // TestADenialEndsWithWhatProvedIt: what pmcheck concluded from all questions at once is not believed of one answer.
 func TestADenialEndsWithWhatProvedIt(t *testing.T) {
 	m := newMaster(t)

@@ -52,6 +52,7 @@ type Prober struct {
 	found     string      // what the master's generation answers, by the last search
 	searched  time.Time   // when that was; zero if another version may have been started
 	denies    bool        // by the last search, auth.conf denies the whole Status API
+	inPart    bool        // by the last search, some of it is denied, and the rest is missing
 	provedAll bool        // both sides were proved in the last search
 	noPool    error       // why its answers have no pool
 	queued    time.Time   // since when it has left connections waiting at each look; zero if not at the last
@@ -94,7 +95,7 @@ func (p *Prober) Probe(ctx context.Context) Result {
 		p.last = r
 	}
 	if r.Fault != nil && r.Fault.Reason == puppetclient.Refused {
-		p.searched = time.Time{}
+		p.searched, p.inPart = time.Time{}, false
 		r.Fault = p.located(r.Fault)
 	}
 	r.Asked, r.Took = asked, time.Since(asked)
