@@ -43,7 +43,7 @@ func probe() Check {
 			{pc.Unreachable, ""},
 			{pc.NameLookup, "set probe.address to an address, for example 127.0.0.1:8140"},
 			{pc.Timeout, "look for a full garbage collection, a stopped process, or some 200 requests that wait"},
-			{pc.ConnectionLost, ""},
+			{pc.ConnectionLost, "see puppetserver.log: an exit, or No supported Cipher Suite after an update of Java"},
 			{NotAccepting, "are descriptors left? compare /proc/PID/fd with LimitNOFILE=, then restart puppetserver"},
 			{pc.TLSFailed, "does something else have the port (ss -ltnp), or does webserver.conf allow DHE ciphers only, " +
 				"which pmcheck lacks? add ECDHE to cipher-suites"},
