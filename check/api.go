@@ -20,7 +20,7 @@ import (
 const statusAPI = "/status/v1/"
 
 // questions returns all ways to ask a master, the newest generation first: in the order in which they are
-// tried if it is not known. The first two also report the pool of JRubies.
+// tried if the generation is not known. The first two also report the pool of JRubies.
 func questions() []string {
 	return []string{
 		statusAPI + "services/jruby-metrics?level=debug",    // Puppet Server 5 and later, OpenVox
@@ -40,7 +40,7 @@ type answer struct {
 	named bool // it is about a service, not about the master
 }
 
-// word returns the state in an answer: that of a service, of a master that is alive, or plain text.
+// word returns the state in an answer: the state of a service, running for a master that is alive, or plain text.
 func word(body []byte) string {
 	var said struct {
 		State string `json:"state"`
@@ -55,18 +55,22 @@ func word(body []byte) string {
 	return said.State
 }
 
-// pool reports whether the answer is that of the service that knows the pool of JRubies.
-func (a answer) pool() bool { return strings.Contains(a.path, "jruby-metrics") && !a.named }
+// isPool reports whether the service that knows the pool of JRubies was asked.
+func (a answer) isPool() bool { return strings.Contains(a.path, "jruby-metrics") && !a.named }
 
 // absent reports whether the answer may mean only that this server speaks another
 // generation, so that neither its routes nor its access rules contain the path.
 func (a answer) absent() bool {
-	return slices.Contains([]int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound}, a.Status)
+	switch a.Status {
+	case http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound:
+		return true
+	}
+	return false
 }
 
 // elsewhere reports whether another question must be asked. That a service of metrics is
 // not running says nothing about the master.
-func (a answer) elsewhere() bool { return a.absent() || a.pool() && a.fault() != nil }
+func (a answer) elsewhere() bool { return a.absent() || a.isPool() && a.fault() != nil }
 
 // denied reports whether the master itself has denied the question by its auth.conf, to the certificate of this
 // host: both ends of the connection have proved who they are. Another program, or a master that was asked
@@ -126,20 +130,24 @@ func (p *Prober) request(ctx context.Context) Result {
 	if err == nil {
 		r.Fault = a.fault()
 	}
+
+	// A master whose auth.conf denies the status serves agents all the same.
 	if p.denies && a.denied() {
-		r.Denied, r.Fault = r.Fault, nil
+		r.Denied = r.Fault
+		r.Fault = nil
 	}
 
-	if a.pool() && r.Fault == nil {
+	if a.isPool() && r.Fault == nil {
 		r.Pool, r.PoolErr = p.pool(ctx, a)
 	} else {
 		r.PoolErr = p.noPool
 	}
-	r.Body = nil
+
+	r.Body = nil // the pool is all that is kept of it
 	return r
 }
 
-// pool returns the pool in an answer. If that shows no instance, pool asks again: one that
+// pool returns the pool in an answer. If the answer shows no instance, pool asks again: an instance that
 // is being handed over is not counted for a moment.
 func (p *Prober) pool(ctx context.Context, a answer) (*Pool, error) {
 	pool, err := parsePool(a.Body)
@@ -153,50 +161,62 @@ func (p *Prober) pool(ctx context.Context, a answer) (*Pool, error) {
 	return parsePool(again.Body)
 }
 
-// ask asks the question that was answered last. If the server seems to speak another
-// generation, ask searches for it; after a denial no more often than connections are
-// renewed, since the server logs each denial as an error. A generation other than the newest
-// is used until then, too: what keeps the server from answering the newest may end.
+// ask asks what the last search has found. If the server seems to speak another generation, ask searches again.
 func (p *Prober) ask(ctx context.Context) (answer, error) {
 	if p.Service != "" {
 		return p.put(ctx, statusAPI+"simple/"+url.PathEscape(p.Service))
 	}
 
+	// What was found is used until connections are renewed: whatever keeps the server from answering the newest
+	// generation may end.
 	recent := time.Since(p.searched) < cmp.Or(p.Handshake, puppetclient.DefaultHandshake)
-	last := questions()[0]
+	question := questions()[0]
 	if recent {
-		last = p.found
+		question = p.found
+	}
+	first, err := p.put(ctx, question)
+	if err != nil || !first.elsewhere() {
+		return first, err
 	}
 
-	first, err := p.put(ctx, last)
-	// What was denied before both sides were proved, as while a file of this host was missing, is asked again after that.
-	deniedBefore := recent && first.Status == http.StatusForbidden && (p.provedAll || !first.Proved)
-	if err != nil || !first.elsewhere() || deniedBefore {
-		return first, err
+	// The server logs each denial as an error, so a denial stands until then, too.
+	if recent && first.Status == http.StatusForbidden && p.stands(first) {
+		return first, nil
 	}
 	return p.search(ctx, first)
 }
 
-// search asks all questions but the one that first is the answer to, until one is answered. If none is, it
-// returns a denial, which says more than a missing path.
+// stands reports whether another search would end with the same denial. What was denied before both sides were
+// proved, as while a file of this host was missing, is searched for again once they are.
+func (p *Prober) stands(denial answer) bool { return p.provedAll || !denial.Proved }
+
+// search asks the questions that first does not answer, until one is answered. If no question is, search returns a
+// denial, which says more than a missing path.
 func (p *Prober) search(ctx context.Context, first answer) (answer, error) {
-	p.noPool, p.denies, p.provedAll = first.fault(), false, first.Proved
+	p.noPool = first.fault()
+	p.denies = false
+	p.provedAll = first.Proved
 	p.searched = time.Time{} // until all questions are answered
-	all, denial := []answer{first}, first
+
+	denial := first
+	all := []answer{first}
 	for _, path := range questions() {
 		if path == first.path {
 			continue
 		}
+
 		a, err := p.put(ctx, path)
 		if err != nil {
 			return a, err
 		}
 		if !a.elsewhere() {
+			// A service of metrics that is not running may run at the next probe, and is asked first then.
 			if first.absent() {
-				p.found, p.searched = path, time.Now()
+				p.remember(path)
 			}
 			return a, nil
 		}
+
 		if a.Status == http.StatusForbidden {
 			denial = a
 		}
@@ -206,12 +226,21 @@ func (p *Prober) search(ctx context.Context, first answer) (answer, error) {
 	if denial.Status != http.StatusForbidden {
 		return denial, nil
 	}
+
+	// A master that denies some questions and lacks the others may be starting, and not have all paths yet. The second
+	// such denial stands.
 	p.denies = deniesStatus(all)
-	if p.denies || p.inPart { // the first time, it may be starting, and not have all paths yet
-		p.found, p.searched = denial.path, time.Now()
+	if p.denies || p.inPart {
+		p.remember(denial.path)
 	}
 	p.inPart = !p.denies
 	return denial, nil
+}
+
+// remember notes which question is asked first until connections are renewed.
+func (p *Prober) remember(question string) {
+	p.found = question
+	p.searched = time.Now()
 }
 
 // put puts one question.

@@ -70,8 +70,7 @@ type Runner func(context.Context) Finding
 // results, so each must be observed once, in order.
 type Observer func(r Result, now time.Time) Finding
 
-// Seen is what checks remember of one master, each in a type of its own. The zero value is that of a master that is
-// not known yet.
+// Seen is what checks remember of one master, each in a type of its own. The zero value remembers nothing.
 type Seen struct{ memories []any }
 
 // memoryOf returns what a check remembers of a master in a T. It is new at first.
@@ -113,7 +112,8 @@ type Scheduled struct {
 	Timeout  time.Duration
 }
 
-// Scheduled returns the checks that run repeatedly on a host, by name, without those that have nothing to look at.
+// Scheduled returns the checks that run repeatedly on a host, by name. A check that has nothing to look at is left
+// out.
 func (l List) Scheduled(h Host) map[string]*Scheduled {
 	list := map[string]*Scheduled{}
 	for _, c := range l {

@@ -44,7 +44,7 @@ const (
 	maxEntries      = 10_000 // of a directory
 	maxRecord       = 1      // MiB of a record of r10k or g10k, which has about 100 bytes for each module
 	maxMoment       = 40     // bytes of a time in a record
-	// g10k writes its record when it begins, as one that has not succeeded, and again when it is done.
+	// g10k writes its record when it begins, as a failure, and again when it is done.
 	deployTime = time.Hour
 )
 
@@ -75,15 +75,18 @@ func (s CodeSettings) run() Runner {
 	return func(ctx context.Context) Finding {
 		f := newFinding(CheckCode)
 		list, err := aside(ctx, &calls, s.Dir, environments)
-		switch {
-		case err != nil:
+		if err != nil {
 			return f.unknown(err.Error())
-		case len(list) == 0:
+		}
+		if len(list) == 0 {
 			return Finding{}
 		}
-		f.Code, f.Value = list, fmt.Sprintf("%d environments, code %s", len(list), hash(ids(list)))
+
+		f.Code = list
+		f.Value = fmt.Sprintf("%d environments, code %s", len(list), hash(ids(list)))
 		if failed := failures(list); len(failed) > 0 {
-			f.State, f.Reason = StateWarn, DeployFailed
+			f.State = StateWarn
+			f.Reason = DeployFailed
 			f.Detail = "the last deployment failed: " + strings.Join(text.First(failed, 5), ", ")
 		}
 		return f
@@ -123,8 +126,14 @@ func failures(list []Environment) (names []string) {
 func environments(dir string) (list []Environment, err error) {
 	entries, err := entriesOf(dir)
 	for _, e := range entries {
-		if info, err := os.Stat(filepath.Join(dir, e.Name())); err == nil && info.IsDir() && len(list) < maxEnvironments {
-			list = append(list, environment(filepath.Join(dir, e.Name())))
+		if len(list) == maxEnvironments {
+			break
+		}
+
+		path := filepath.Join(dir, e.Name())
+		info, err := os.Stat(path)
+		if err == nil && info.IsDir() {
+			list = append(list, environment(path))
 		}
 	}
 	return list, err
@@ -142,25 +151,37 @@ func environment(dir string) Environment {
 
 	if code != nil {
 		e.ID = hash(code)
-	} else {
-		e.ID = checkedOut(dir)
+		return e
+	}
+	e.ID = checkedOut(dir)
+	if e.ID == "" {
+		e.ID = modified(dir)
 	}
 	return e
 }
 
-// checkedOut returns the commit that is checked out in dir, else the newest modification time.
+// checkedOut returns the commit that is checked out in dir, shortened; empty if none is.
 func checkedOut(dir string) string {
 	head := contents(dir, ".git", "HEAD")
-	if ref, symbolic := bytes.CutPrefix(head, []byte("ref: ")); symbolic && filepath.IsLocal(string(ref)) {
-		head = contents(dir, ".git", string(ref))
+	branch, symbolic := bytes.CutPrefix(head, []byte("ref: "))
+	if symbolic && filepath.IsLocal(string(branch)) {
+		head = contents(dir, ".git", string(branch))
 	}
-	if _, err := hex.DecodeString(string(head)); err == nil && len(head) >= 40 {
-		return string(head[:12])
+
+	_, err := hex.DecodeString(string(head))
+	if err != nil || len(head) < 40 {
+		return ""
 	}
+	return string(head[:12])
+}
+
+// modified returns the newest modification time of what is in dir.
+func modified(dir string) string {
 	newest := time.Time{}
 	entries, _ := entriesOf(dir)
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && info.ModTime().After(newest) {
+		info, err := e.Info()
+		if err == nil && info.ModTime().After(newest) {
 			newest = info.ModTime()
 		}
 	}
@@ -180,10 +201,10 @@ type record struct {
 }
 
 func readRecord(path string) (r record) {
-	data := contents(path)
-	if json.Unmarshal(data, &r) != nil {
+	if err := json.Unmarshal(contents(path), &r); err != nil {
 		return record{}
 	}
+
 	if info, err := os.Stat(path); err == nil {
 		r.written = info.ModTime()
 	}
@@ -240,10 +261,11 @@ func entriesOf(dir string) ([]fs.DirEntry, error) {
 		return nil, err
 	}
 	defer f.Close()
+
 	list, err := f.ReadDir(maxEntries)
-	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	if errors.Is(err, io.EOF) { // it is empty
 		err = nil
 	}
+	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return list, err
 }

@@ -67,36 +67,56 @@ type diskCheck struct {
 // the result if there are no paths; neither changes the verdict. Of several paths on
 // one file system the first decides.
 func (d *diskCheck) check(ctx context.Context) Finding {
-	found, volumes, errs := newFinding(CheckDisk), make([]volume, len(d.Paths)), make([]error, len(d.Paths))
-	var all sync.WaitGroup
-	for i, path := range d.Paths { // one that hangs does not delay the others
-		all.Go(func() { volumes[i], errs[i] = aside(ctx, &d.calls, path, statVolume) })
+	found := newFinding(CheckDisk)
+	if len(d.Paths) == 0 {
+		return found.unknown("there is nothing to look at: neither disk.paths nor Puppet names a directory")
 	}
-	all.Wait()
-	var values, unknown []string
-	seen := map[uint64]bool{}
-	for i, v := range volumes {
-		if errs[i] != nil {
-			unknown = append(unknown, errs[i].Error())
-		}
-		if errs[i] != nil || seen[v.device] {
-			continue
-		}
-		seen[v.device] = true
+
+	volumes, unread := d.look(ctx)
+	var values []string
+	for _, v := range volumes {
 		values = append(values, v.path+" "+v.String())
 		f := d.judge(v)
-		if found.State == StateOK || found.State == StateWarn && f.State == StateBad {
-			found.State, found.Health, found.Reason, found.Detail = f.State, f.Health, f.Reason, f.Detail
+		worse := found.State == StateWarn && f.State == StateBad
+		if found.State == StateOK || worse {
+			found.State = f.State
+			found.Health = f.Health
+			found.Reason = f.Reason
+			found.Detail = f.Detail
 		}
 	}
-	if len(d.Paths) == 0 {
-		unknown = []string{"there is nothing to look at: neither disk.paths nor Puppet names a directory"}
-	}
 	found.Value = strings.Join(values, ", ")
-	if len(unknown) > 0 && found.State == StateOK {
-		return found.unknown(strings.Join(unknown, "; "))
+
+	// A path that cannot be read does not hide that another file system is full.
+	if len(unread) > 0 && found.State == StateOK {
+		return found.unknown(strings.Join(unread, "; "))
 	}
 	return found
+}
+
+// look returns the file systems of all paths, each once, and why others cannot be read. It looks at all paths at
+// once, so that a path that hangs does not delay the others.
+func (d *diskCheck) look(ctx context.Context) (volumes []volume, unread []string) {
+	found := make([]volume, len(d.Paths))
+	errs := make([]error, len(d.Paths))
+	var all sync.WaitGroup
+	for i, path := range d.Paths {
+		all.Go(func() { found[i], errs[i] = aside(ctx, &d.calls, path, statVolume) })
+	}
+	all.Wait()
+
+	seen := map[uint64]bool{}
+	for i, v := range found {
+		if errs[i] != nil {
+			unread = append(unread, errs[i].Error())
+			continue
+		}
+		if !seen[v.device] {
+			seen[v.device] = true
+			volumes = append(volumes, v)
+		}
+	}
+	return volumes, unread
 }
 
 // aside returns what look says of a path. It may hang for ever, as on a dead network file system,
@@ -114,14 +134,17 @@ func aside[T any](ctx context.Context, calls *singleflight.Group, path string, l
 }
 
 func (d *diskCheck) judge(v volume) Finding {
-	full := v.full(d.EjectMiB)
+	why := v.full(d.EjectMiB)
 	if v.readOnly {
-		full = "the file system is read-only"
+		why = "the file system is read-only"
 	}
-	switch {
-	case full != "":
-		return finding(StateBad, Unhealthy, DiskFull, "%s: %s: agents are answered with status 500", v.path, full)
-	case percent(v.free, v.size) < d.WarnPercent || v.inodes > 0 && percent(v.freeInodes, v.inodes) < d.WarnPercent:
+	if why != "" {
+		return finding(StateBad, Unhealthy, DiskFull, "%s: %s: agents are answered with status 500", v.path, why)
+	}
+
+	lowSpace := percent(v.free, v.size) < d.WarnPercent
+	lowInodes := v.inodes > 0 && percent(v.freeInodes, v.inodes) < d.WarnPercent
+	if lowSpace || lowInodes {
 		return finding(StateWarn, "", DiskLow, "%s: %s", v.path, v)
 	}
 	return Finding{State: StateOK, Reason: OK}
@@ -129,11 +152,13 @@ func (d *diskCheck) judge(v volume) Finding {
 
 // volume is the state of a file system for users other than root.
 type volume struct {
-	path               string // by which it was looked at
-	device             uint64
-	size, free         uint64 // bytes
-	inodes, freeInodes uint64 // zero where the file system has no such limit
-	readOnly           bool   // the file system itself, not just the view of this process
+	path       string // by which it was looked at
+	device     uint64
+	size       uint64 // bytes
+	free       uint64
+	inodes     uint64 // zero where the file system has no such limit
+	freeInodes uint64
+	readOnly   bool // the file system itself, not just the view of this process
 }
 
 const (
@@ -146,10 +171,13 @@ const (
 
 // full returns what has run out, in words, or "".
 func (v volume) full(mebibytes int) string {
-	switch {
-	case v.size > 0 && v.free < min(uint64(mebibytes)<<20, v.size/100*fullPercent):
+	least := min(uint64(mebibytes)<<20, v.size/100*fullPercent)
+	if v.size > 0 && v.free < least {
 		return fmt.Sprintf("%d MiB are free", v.free>>20)
-	case v.freeInodes < min(fullInodes, v.inodes/100*fullPercent):
+	}
+
+	leastInodes := min(fullInodes, v.inodes/100*fullPercent)
+	if v.freeInodes < leastInodes {
 		return fmt.Sprintf("%d inodes are free", v.freeInodes)
 	}
 	return ""
@@ -175,20 +203,24 @@ func percent(part, whole uint64) int {
 // statVolume returns the state of the file system that a path is on. It can hang.
 func statVolume(path string) (volume, error) {
 	var space unix.Statfs_t
-	var file unix.Stat_t
 	if err := unix.Statfs(path, &space); err != nil {
 		return volume{}, &fs.PathError{Op: "statfs", Path: path, Err: err}
 	}
+
+	var file unix.Stat_t
 	if err := unix.Stat(path, &file); err != nil {
 		return volume{}, &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
+
 	mounts, _ := procfs.GetMounts()
 	return volume{
-		path:   path,
-		device: uint64(file.Dev),
-		size:   space.Blocks * uint64(space.Frsize), free: space.Bavail * uint64(space.Frsize),
-		inodes: space.Files, freeInodes: space.Ffree,
-		readOnly: readOnly(mounts, uint64(file.Dev)),
+		path:       path,
+		device:     uint64(file.Dev),
+		size:       space.Blocks * uint64(space.Frsize),
+		free:       space.Bavail * uint64(space.Frsize),
+		inodes:     space.Files,
+		freeInodes: space.Ffree,
+		readOnly:   readOnly(mounts, uint64(file.Dev)),
 	}, nil
 }
 
@@ -197,6 +229,7 @@ func statVolume(path string) (volume, error) {
 // file system as read-only. After an error a file system may have emergency_ro instead.
 func readOnly(mounts []*procfs.MountInfo, device uint64) bool {
 	number := fmt.Sprintf("%d:%d", unix.Major(device), unix.Minor(device))
+
 	return slices.ContainsFunc(mounts, func(m *procfs.MountInfo) bool {
 		_, ro := m.SuperOptions["ro"]
 		_, emergency := m.SuperOptions["emergency_ro"]

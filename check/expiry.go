@@ -26,7 +26,7 @@ const (
 // ExpirySettings say when to warn.
 type ExpirySettings struct {
 	// Warn is how long before a certificate or CRL expires the check begins to warn; see
-	// Expiry.Margin for those with a short lifetime.
+	// Expiry.Margin for a short lifetime.
 	Warn time.Duration `yaml:"warn" min:"1h" max:"3650d"`
 	// Names are the names that agents use for the master, as far as puppet.conf has them.
 	Names []string `yaml:"-"`
@@ -65,8 +65,16 @@ func (l List) Expiry() *ExpirySettings { return settingsOf[ExpirySettings](l) }
 // still served.
 func (s ExpirySettings) judge(r Result, now time.Time) Finding {
 	f := Finding{Check: CheckExpiry, State: StateOK, Reason: OK, Checked: r.Asked}
+	warn := func(why Reason, detail string, args ...any) Finding {
+		f.State = StateWarn
+		f.Reason = why
+		f.Detail = fmt.Sprintf(detail, args...)
+		return f
+	}
+
 	if fault := faultOf(r.Anonymous); fault != nil {
-		f.State, f.Reason = StateBad, fault.Reason
+		f.State = StateBad
+		f.Reason = fault.Reason
 		f.Detail = "the master is asked without a client certificate: " + fault.Error()
 		return f
 	}
@@ -74,31 +82,51 @@ func (s ExpirySettings) judge(r Result, now time.Time) Finding {
 	if len(all) == 0 {
 		return f.unknown("no certificate has been read")
 	}
-	late := slices.DeleteFunc(slices.Clone(all), func(e Expiry) bool { return e.Until.Sub(now) >= e.Margin(s.Warn) })
-	if len(late) > 0 {
-		all = late
+
+	first, late := s.first(all, now)
+	left := first.Until.Sub(now)
+	end := first.Until.UTC().Format(time.RFC3339)
+	if left <= 0 {
+		f.State = StateBad
+		f.Reason = Expired
+		f.Value = fmt.Sprintf("%s: %s", end, first)
+		f.Detail = fmt.Sprintf("%s expired at %s", first, end)
+		return f
 	}
-	first := slices.MinFunc(all, func(a, b Expiry) int { return a.Until.Compare(b.Until) })
-	left, end := first.Until.Sub(now), first.Until.UTC().Format(time.RFC3339)
+
 	f.Value = fmt.Sprintf("%s, in %s: %s", end, text.Age(left), first)
-	switch {
-	case left <= 0:
-		f.Value = end + ": " + first.String()
-		f.State, f.Reason, f.Detail = StateBad, Expired, first.String()+" expired at "+end
-	case r.Warning != nil:
-		f.State, f.Reason, f.Detail = StateWarn, FilesNotUsed, "the files on disk cannot be used: "+r.Warning.Error()
-	case r.renewed():
-		f.State, f.Reason = StateWarn, CertificateOnDisk
-		f.Detail = fmt.Sprintf("the certificate %s was renewed on disk, not loaded: the one in use expires at %s",
+	if r.Warning != nil {
+		return warn(FilesNotUsed, "the files on disk cannot be used: %v", r.Warning)
+	}
+	if r.renewed() {
+		return warn(CertificateOnDisk, "the certificate %s was renewed on disk, not loaded: the one in use expires at %s",
 			r.Own.Subject.CommonName, r.Server.NotAfter.UTC().Format(time.RFC3339))
-	case len(r.lacking(s.Names)) > 0:
-		f.State, f.Reason = StateWarn, NameMissing
-		f.Detail = fmt.Sprintf("the master's certificate has only %s, not %s, which puppet.conf names",
-			text.Printable(strings.Join(r.names(), ", "), maxNames), strings.Join(r.lacking(s.Names), ", "))
-	case len(late) > 0:
-		f.State, f.Reason, f.Detail = StateWarn, ExpiresSoon, first.String()+" expires at "+end
+	}
+	if lacking := r.lacking(s.Names); len(lacking) > 0 {
+		return warn(NameMissing, "the master's certificate has only %s, not %s, which puppet.conf names",
+			text.Printable(strings.Join(r.names(), ", "), maxNames), strings.Join(lacking, ", "))
+	}
+	if late {
+		return warn(ExpiresSoon, "%s expires at %s", first, end)
 	}
 	return f
+}
+
+// first returns what expires first, and whether it is late: less is left than its margin. What is late comes before
+// what is not, which may have a shorter lifetime and less left.
+func (s ExpirySettings) first(all []Expiry, now time.Time) (first Expiry, late bool) {
+	var list []Expiry
+	for _, e := range all {
+		if e.Until.Sub(now) < e.Margin(s.Warn) {
+			list = append(list, e)
+		}
+	}
+
+	late = len(list) > 0
+	if !late {
+		list = all
+	}
+	return slices.MinFunc(list, func(a, b Expiry) int { return a.Until.Compare(b.Until) }), late
 }
 
 // lacking returns the names that the master's certificate does not have: of these, and the host's own.
@@ -109,8 +137,10 @@ func (r Result) lacking(names []string) (list []string) {
 	if r.Server == nil || len(r.Server.DNSNames) == 0 {
 		return list // agents then compare the common name
 	}
+
 	for _, name := range names {
-		if !slices.Contains(r.Server.DNSNames, name) && r.Server.VerifyHostname(name) != nil && name != r.Lacks {
+		has := slices.Contains(r.Server.DNSNames, name) || r.Server.VerifyHostname(name) == nil
+		if !has && name != r.Lacks {
 			list = append(list, name)
 		}
 	}
@@ -125,17 +155,20 @@ func (r Result) names() []string {
 	return []string{r.Server.Subject.CommonName}
 }
 
-// renewed reports whether the host's certificate on disk is another than the one that the master
+// renewed reports whether the host's certificate on disk differs from the certificate that the master
 // loaded when it started. A master whose certificate has another name does not use the host's.
 func (r Result) renewed() bool {
-	return r.Own != nil && r.Server != nil &&
-		r.Own.Subject.CommonName == r.Server.Subject.CommonName && !r.Own.Equal(r.Server)
+	if r.Own == nil || r.Server == nil {
+		return false
+	}
+	sameName := r.Own.Subject.CommonName == r.Server.Subject.CommonName
+	return sameName && !r.Own.Equal(r.Server)
 }
 
 // Expiry is a certificate or a CRL in use.
 type Expiry struct {
 	Of     string    `json:"of"`     // server, own, ca or crl
-	Name   string    `json:"name"`   // common name of the subject; of a CRL that of the issuer
+	Name   string    `json:"name"`   // common name of the subject; of a CRL, of the issuer
 	Serial string    `json:"serial"` // hexadecimal; of a CRL its place in the file
 	From   time.Time `json:"from"`
 	Until  time.Time `json:"until"`
@@ -144,7 +177,10 @@ type Expiry struct {
 // String says what it is, in words.
 func (e Expiry) String() string {
 	words := map[string]string{
-		"server": "the master's certificate ", "own": "our certificate ", "ca": "the CA certificate ", "crl": "the CRL of ",
+		"server": "the master's certificate ",
+		"own":    "our certificate ",
+		"ca":     "the CA certificate ",
+		"crl":    "the CRL of ",
 	}
 	return words[e.Of] + e.Name
 }
@@ -153,38 +189,60 @@ func (e Expiry) String() string {
 // that is less. What lives for less than 120 days is renewed by a program, for example by the agent
 // of Puppet 8, 30 days before the end of 90, and would be warned of at each renewal.
 func (e Expiry) Margin(warn time.Duration) time.Duration {
-	if life := e.Until.Sub(e.From); !e.From.IsZero() && life < 120*24*time.Hour {
+	life := e.Until.Sub(e.From)
+	isShort := !e.From.IsZero() && life < 120*24*time.Hour
+	if isShort {
 		return min(warn, life/4)
 	}
 	return warn
 }
 
 // Expiries returns the certificates and CRLs whose end matters. CA certificates of the same name replace each
-// other, and so do CRLs: of these, the last to expire is returned, in the place of the first. One without
+// other, and so do CRLs: of these, the last to expire is returned, in the place of the first. A CRL without
 // an end is left out.
 func (r Result) Expiries() (list []Expiry) {
-	add := func(e Expiry) {
-		i := slices.IndexFunc(list, func(other Expiry) bool { return other.Of == e.Of && other.Name == e.Name })
-		switch {
-		case e.Until.IsZero():
-		case i < 0:
-			list = append(list, e)
-		case e.Until.After(list[i].Until):
-			list[i] = e
-		}
+	if r.Server != nil {
+		list = replace(list, expiryOf("server", r.Server))
 	}
-	certificates := func(of string, some ...*x509.Certificate) {
-		for _, c := range some {
-			if c != nil {
-				add(Expiry{of, printableName(c.Subject), serial(c), c.NotBefore, c.NotAfter})
-			}
-		}
+	if r.Own != nil {
+		list = replace(list, expiryOf("own", r.Own))
 	}
-	certificates("server", r.Server)
-	certificates("own", r.Own)
-	certificates("ca", r.CAs...)
+	for _, ca := range r.CAs {
+		list = replace(list, expiryOf("ca", ca))
+	}
 	for i, crl := range r.CRLs {
-		add(Expiry{"crl", printableName(crl.Issuer), strconv.Itoa(i), crl.ThisUpdate, crl.NextUpdate})
+		list = replace(list, Expiry{
+			Of:     "crl",
+			Name:   printableName(crl.Issuer),
+			Serial: strconv.Itoa(i),
+			From:   crl.ThisUpdate,
+			Until:  crl.NextUpdate,
+		})
+	}
+	return list
+}
+
+func expiryOf(what string, c *x509.Certificate) Expiry {
+	return Expiry{
+		Of:     what,
+		Name:   printableName(c.Subject),
+		Serial: serial(c),
+		From:   c.NotBefore,
+		Until:  c.NotAfter,
+	}
+}
+
+// replace adds e to a list, in the place of what e replaces. It leaves out what is replaced already, or has no end.
+func replace(list []Expiry, e Expiry) []Expiry {
+	if e.Until.IsZero() {
+		return list
+	}
+	i := slices.IndexFunc(list, func(other Expiry) bool { return other.Of == e.Of && other.Name == e.Name })
+	if i < 0 {
+		return append(list, e)
+	}
+	if e.Until.After(list[i].Until) {
+		list[i] = e
 	}
 	return list
 }

@@ -63,7 +63,10 @@ func newFinding(name string) Finding {
 
 // unknown returns f as the finding of a check that could not find out, and why.
 func (f Finding) unknown(why string) Finding {
-	f.State, f.Health, f.Reason, f.Detail = StateNone, "", NotKnown, why
+	f.State = StateNone
+	f.Health = ""
+	f.Reason = NotKnown
+	f.Detail = why
 	return f
 }
 
@@ -89,10 +92,16 @@ func Fold(probe Verdict, findings []Finding) Verdict {
 		if f.Severity != Eject || f.Health == "" {
 			continue
 		}
-		worse := probe.Health.Serves() && f.State != StateNone && rank(f.Health) > rank(folded.Health)
-		explains := f.Check == CheckUnit && !probe.Health.Serves() && !f.Health.Serves()
-		if worse || explains {
-			folded.Health, folded.Reason, folded.Detail = f.Health, f.Reason, f.Detail
+
+		counts := f.State != StateNone && rank(f.Health) > rank(folded.Health)
+		if !probe.Health.Serves() {
+			// The master is out already: only the reason can become better.
+			counts = f.Check == CheckUnit && !f.Health.Serves()
+		}
+		if counts {
+			folded.Health = f.Health
+			folded.Reason = f.Reason
+			folded.Detail = f.Detail
 		}
 	}
 	return folded
@@ -102,7 +111,7 @@ func rank(h Health) int { return slices.Index([]Health{Healthy, Busy, Warming, U
 
 // Reason is a short code that explains a master's state. The set is closed and safe
 // to show to any client: a reason never contains outside input. Each check declares
-// its own reasons; those of requests that fail are in package puppetclient.
+// its own reasons; the reasons why a request fails are in package puppetclient.
 type Reason = puppetclient.Reason
 
 // The reasons that belong to no check.
@@ -136,12 +145,12 @@ func Hint(r Reason) string {
 // healthOf returns what a fault of the probe means for the master. If it is on this host's side, or
 // in the master's auth.conf, nothing is known about the master itself.
 func healthOf(r Reason) Health {
-	switch {
-	case r == StateStarting:
+	if r == StateStarting {
 		return Warming
-	case r == puppetclient.NotVerified:
-		return Unknown
-	case r == AuthDenied || strings.HasPrefix(string(r), "own-"):
+	}
+
+	onThisHost := r == puppetclient.NotVerified || strings.HasPrefix(string(r), "own-")
+	if onThisHost || r == AuthDenied {
 		return Unknown
 	}
 	return Unhealthy

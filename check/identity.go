@@ -51,12 +51,16 @@ func (l List) Identity() *IdentitySettings { return settingsOf[IdentitySettings]
 // judge never gives the finding a Health: what pmcheck does not know about its own host says nothing about the master.
 func (s IdentitySettings) judge(r Result, _ time.Time) Finding {
 	f := Finding{Check: CheckIdentity, State: StateOK, Reason: OK, Checked: r.Asked}
-	switch {
-	case s.Doubt == "":
-	case s.Unverified:
-		f.State, f.Reason, f.Detail = StateBad, puppetclient.NotVerified, s.Detail
-	default:
-		f.State, f.Reason, f.Detail = StateWarn, s.Doubt, s.Detail
+	if s.Doubt == "" {
+		return f
+	}
+
+	f.State = StateWarn
+	f.Reason = s.Doubt
+	f.Detail = s.Detail
+	if s.Unverified {
+		f.State = StateBad
+		f.Reason = puppetclient.NotVerified
 	}
 	return f
 }

@@ -26,7 +26,7 @@ const (
 // JRubySettings say how the pool is judged.
 type JRubySettings struct {
 	// WarmingMax is how long instances that are missing after a start keep the
-	// master out. Those that a flush has ended never do.
+	// master out. Instances that a flush has ended never do.
 	WarmingMax time.Duration `yaml:"warming_max" min:"1s" max:"24h"`
 	// StuckAfter is how long requests may wait while no instance is returned, how long a pool
 	// that was complete may be without any instance, and how long a saturated master may
@@ -77,41 +77,68 @@ type poolMemory struct {
 // the master is silent, what was last found holds. A definite fault may be the end of the
 // server: a reload (SIGHUP) also closes the port and starts all instances again.
 func (c *poolCheck) observe(r Result, now time.Time) Finding {
-	f, unreadable := Finding{Check: CheckJRuby, Checked: r.Asked}, faultOf(r.PoolErr)
 	fails := r.Fault != nil && r.Pool == nil // a master that accepts no new connection still tells its pool
-	rubyMaster := unreadable != nil && unreadable.Reason == NoStatusAPI
-	switch {
-	case fails && r.Fault.Reason == puppetclient.Timeout:
+	if fails && r.Fault.Reason == puppetclient.Timeout {
 		return c.found
-	case c.found.Check == "" && (fails || rubyMaster):
-		return Finding{} // it has not answered yet, or has no pool
-	case fails:
+	}
+
+	answeredBefore := c.found.Check != ""
+	if !answeredBefore && (fails || hasNoPool(r)) {
+		return Finding{}
+	}
+	if fails {
 		stale := c.found.unknown("as it was before the master stopped answering") // the old values are still shown
 		*c.poolMemory = poolMemory{found: stale}
 		return c.found
-	case r.Denied != nil:
-		f.State, f.Reason = StateWarn, AuthDenied
+	}
+
+	c.found = c.find(r, now)
+	return c.found
+}
+
+// hasNoPool reports whether the master is too old to have JRubies.
+func hasNoPool(r Result) bool {
+	fault := faultOf(r.PoolErr)
+	return fault != nil && fault.Reason == NoStatusAPI
+}
+
+// find returns the finding for an answer.
+func (c *poolCheck) find(r Result, now time.Time) Finding {
+	f := Finding{Check: CheckJRuby, Checked: r.Asked}
+	if r.Denied != nil {
+		f.State = StateWarn
+		f.Reason = AuthDenied
 		f.Detail = r.Denied.Error() + ". Agents are served, but it is not seen whether JRubies still start or are stuck, " +
 			"and which requests hold them"
-		c.found = f
 		return f
-	case r.Pool == nil:
-		c.found = f.unknown(fmt.Sprint(r.PoolErr))
-		return c.found
 	}
-	// Instances that are missing in a young server have not started yet; one that is missing in an old server is being
-	// replaced or was lost. The state of the pool's lock began no earlier than the server: it is set at the start, and
-	// whenever it changes. A server that does not tell counts as young.
-	if lock := r.Pool.LockSince; c.last == nil && !lock.IsZero() {
-		c.since, c.started = lock, now.Sub(lock) >= c.WarmingMax
+	if r.Pool == nil {
+		return f.unknown(fmt.Sprint(r.PoolErr))
 	}
+
+	c.guessStart(r.Pool, now)
 	f = c.judge(r.Pool, now)
 	c.last = r.Pool
-	f.Check, f.Checked, f.Pool = CheckJRuby, r.Asked, r.Pool
+
+	f.Check = CheckJRuby
+	f.Checked = r.Asked
+	f.Pool = r.Pool
 	f.Value = fmt.Sprintf("%d of %d ready, %d at work, %d waiting",
 		r.Pool.Ready(), r.Pool.Size, len(r.Pool.Borrowed), len(r.Pool.Waiting))
-	c.found = f
 	return f
+}
+
+// guessStart takes the age of a server that was not observed before from the pool's lock: its state began no earlier
+// than the server, since it is set at the start and whenever it changes. Instances that are missing in a young server
+// have not started yet; an instance that is missing in an old server is being replaced or was lost. A server that does
+// not tell counts as young.
+func (c *poolCheck) guessStart(p *Pool, now time.Time) {
+	observedBefore := c.last != nil
+	if observedBefore || p.LockSince.IsZero() {
+		return
+	}
+	c.since = p.LockSince
+	c.started = now.Sub(p.LockSince) >= c.WarmingMax
 }
 
 // judge returns the finding for a pool, given what earlier ones have shown. A server that
@@ -119,51 +146,83 @@ func (c *poolCheck) observe(r Result, now time.Time) Finding {
 // /puppet-admin-api/v1/jruby-pool, which a deployment of code may send to all masters at
 // once. Requests wait meanwhile.
 func (c *poolCheck) judge(p *Pool, now time.Time) Finding {
-	switch ready := p.Ready(); {
-	case ready >= p.Size:
-		c.started, c.since, c.empty = true, time.Time{}, time.Time{}
-	case ready > 0:
+	c.count(p, now)
+	if f := c.stuck(p, now); f.State == StateBad {
+		return f
+	}
+
+	// This comes before the lock: when that is released, instances are still missing.
+	if !c.started {
+		return finding(StateBad, Warming, JRubyWarming, "%d of %d JRubies are ready", p.Ready(), p.Size)
+	}
+	return c.busy(p, now)
+}
+
+// count notes since when instances are missing, and whether all have started.
+func (c *poolCheck) count(p *Pool, now time.Time) {
+	if p.Ready() >= p.Size {
+		c.started = true
+		c.since = time.Time{}
+		c.empty = time.Time{}
+		return
+	}
+
+	if p.Ready() > 0 {
 		c.empty = time.Time{}
 		if !c.started && c.since.IsZero() {
 			c.since = now
 		}
 		c.started = c.started || now.Sub(c.since) >= c.WarmingMax
-	case c.empty.IsZero():
-		c.since, c.empty = now, now
+		return
 	}
+
+	if c.empty.IsZero() {
+		c.since = now
+		c.empty = now
+	}
+}
+
+// stuck returns the finding for a pool that has served no request for StuckAfter; a zero one if it has.
+func (c *poolCheck) stuck(p *Pool, now time.Time) Finding {
+	if p.unreturned() >= c.StuckAfter {
+		return finding(StateBad, Unhealthy, JRubyStuck,
+			"%d requests wait and no JRuby came back for %s; the oldest loan is %s",
+			len(p.Waiting), text.Age(p.unreturned()), oldest(p.Borrowed))
+	}
+
 	without := time.Duration(0)
 	if c.started && !c.empty.IsZero() {
 		without = now.Sub(c.empty)
 	}
-	// From the moment a lock is requested, the pool lends nothing and waits until every instance is returned.
-	held, locked := p.Lock == "requested" || p.Lock == "acquired", time.Duration(0)
-	if held && !p.LockSince.IsZero() {
-		locked = max(0, now.Sub(p.LockSince))
-	}
-	switch {
-	case p.stuck() >= c.StuckAfter:
-		return finding(StateBad, Unhealthy, JRubyStuck,
-			"%d requests wait and no JRuby came back for %s; the oldest loan is %s",
-			len(p.Waiting), text.Age(p.stuck()), oldest(p.Borrowed))
-	case without >= c.StuckAfter:
+	if without >= c.StuckAfter {
 		return finding(StateBad, Unhealthy, JRubyStuck,
 			"no JRuby has been ready for %s, and %d requests wait", text.Age(without), len(p.Waiting))
-	case locked >= c.StuckAfter:
+	}
+
+	if locked := p.lockedFor(now); locked >= c.StuckAfter {
 		return finding(StateBad, Unhealthy, JRubyLocked,
 			"the pool has been locked (%s) for %s: no request is served", p.Lock, text.Age(locked))
-	case !c.started: // even if the pool is locked: when that ends, the others are still missing
-		return finding(StateBad, Warming, JRubyWarming,
-			"%d of %d JRubies are ready", p.Ready(), p.Size)
-	case held:
+	}
+	return Finding{}
+}
+
+// busy returns the finding for a pool that has started and serves requests, perhaps slowly.
+func (c *poolCheck) busy(p *Pool, now time.Time) Finding {
+	if p.locked() {
 		return finding(StateWarn, Busy, JRubyLocked,
-			"the pool has been locked (%s) for %s", p.Lock, text.Age(locked))
-	case !c.since.IsZero():
+			"the pool has been locked (%s) for %s", p.Lock, text.Age(p.lockedFor(now)))
+	}
+	if !c.since.IsZero() {
 		return finding(StateWarn, Busy, JRubyWarming,
 			"%d of %d JRubies are ready, %s after a start or a flush", p.Ready(), p.Size, text.Age(now.Sub(c.since)))
-	case p.saturated():
+	}
+	if p.saturated() {
 		return finding(StateWarn, Busy, JRubyBusy,
 			"%d requests wait for a JRuby, the oldest is %s", len(p.Waiting), oldest(p.Waiting))
-	case c.last != nil && (p.Timeouts > c.last.Timeouts || p.LimitHits > c.last.LimitHits):
+	}
+
+	lost := c.last != nil && (p.Timeouts > c.last.Timeouts || p.LimitHits > c.last.LimitHits)
+	if lost {
 		return finding(StateWarn, Busy, JRubyBusy,
 			"%d requests gave up waiting for a JRuby, %d were turned away at max-queued-requests",
 			max(0, p.Timeouts-c.last.Timeouts), max(0, p.LimitHits-c.last.LimitHits))
@@ -203,10 +262,22 @@ func (p *Pool) Ready() int { return p.Free + len(p.Borrowed) }
 
 func (p *Pool) saturated() bool { return p.Free == 0 && len(p.Waiting) > 0 }
 
-// stuck returns for how long requests have waited without any instance being
+// locked reports whether the pool lends nothing: it waits until every instance is returned, from the moment when a
+// lock is requested.
+func (p *Pool) locked() bool { return p.Lock == "requested" || p.Lock == "acquired" }
+
+// lockedFor returns for how long the pool has been locked; 0 if it is not, or does not tell.
+func (p *Pool) lockedFor(now time.Time) time.Duration {
+	if !p.locked() || p.LockSince.IsZero() {
+		return 0
+	}
+	return max(0, now.Sub(p.LockSince))
+}
+
+// unreturned returns for how long requests have waited without any instance being
 // returned. While requests wait, a returned instance is lent again at once, so this
 // is the age of the youngest loan.
-func (p *Pool) stuck() time.Duration {
+func (p *Pool) unreturned() time.Duration {
 	if !p.saturated() || len(p.Borrowed) == 0 {
 		return 0
 	}
@@ -219,9 +290,7 @@ func oldest(loans []Loan) string {
 	return found.Request + " for " + text.Age(found.age())
 }
 
-// poolStatus is the answer of the service jruby-metrics at level debug. The
-// fields it needs are pointers, to tell a missing field from zero: Puppet Server
-// calls the payload experimental.
+// poolStatus is the answer of the service jruby-metrics at level debug.
 type poolStatus struct {
 	Status struct {
 		Experimental struct {
@@ -229,16 +298,20 @@ type poolStatus struct {
 				State   string    `json:"current-state"`
 				Changed time.Time `json:"last-change-time"`
 			} `json:"jruby-pool-lock-status"`
-			Metrics struct {
-				Size      *int        `json:"num-jrubies"`
-				Free      *int        `json:"num-free-jrubies"`
-				Borrowed  *[]poolLoan `json:"borrowed-instances"`
-				Waiting   *[]poolLoan `json:"requested-instances"`
-				Timeouts  int64       `json:"borrow-timeout-count"`
-				LimitHits int64       `json:"queue-limit-hit-count"`
-			} `json:"metrics"`
+			Metrics poolMetrics `json:"metrics"`
 		} `json:"experimental"`
 	} `json:"status"`
+}
+
+// poolMetrics has pointers to the fields that must be there, to tell a missing field from zero: Puppet Server
+// calls the payload experimental.
+type poolMetrics struct {
+	Size      *int        `json:"num-jrubies"`
+	Free      *int        `json:"num-free-jrubies"`
+	Borrowed  *[]poolLoan `json:"borrowed-instances"`
+	Waiting   *[]poolLoan `json:"requested-instances"`
+	Timeouts  int64       `json:"borrow-timeout-count"`
+	LimitHits int64       `json:"queue-limit-hit-count"`
 }
 
 type poolLoan struct {
@@ -265,15 +338,12 @@ func parsePool(body []byte) (*Pool, error) {
 	if err := json.Unmarshal(body, &s); err != nil {
 		return nil, err
 	}
-	lock, m := s.Status.Experimental.Lock, s.Status.Experimental.Metrics
-	switch {
-	case m.Size == nil || m.Free == nil || m.Borrowed == nil || m.Waiting == nil:
-		return nil, errors.New("num-jrubies, num-free-jrubies, borrowed-instances or requested-instances is missing")
-	case *m.Size < 1 || *m.Free < 0 || *m.Size > maxJRubies || *m.Free > maxJRubies:
-		return nil, errors.New("impossible number of instances")
-	case len(*m.Borrowed) > maxLoans || len(*m.Waiting) > maxLoans:
-		return nil, errors.New("more requests than a server can have")
+	m := s.Status.Experimental.Metrics
+	if err := m.validate(); err != nil {
+		return nil, err
 	}
+
+	lock := s.Status.Experimental.Lock
 	return &Pool{
 		Size:      *m.Size,
 		Free:      *m.Free,
@@ -286,12 +356,33 @@ func parsePool(body []byte) (*Pool, error) {
 	}, nil
 }
 
+// validate returns an error for a pool that cannot be.
+func (m poolMetrics) validate() error {
+	hasCounts := m.Size != nil && m.Free != nil
+	hasLists := m.Borrowed != nil && m.Waiting != nil
+	if !hasCounts || !hasLists {
+		return errors.New("num-jrubies, num-free-jrubies, borrowed-instances or requested-instances is missing")
+	}
+
+	impossible := *m.Size < 1 || *m.Free < 0
+	if impossible || max(*m.Size, *m.Free) > maxJRubies {
+		return errors.New("impossible number of instances")
+	}
+	if len(*m.Borrowed) > maxLoans || len(*m.Waiting) > maxLoans {
+		return errors.New("more requests than a server can have")
+	}
+	return nil
+}
+
 func loans(list []poolLoan) []Loan {
 	kept := make([]Loan, 0, len(list))
 	for _, l := range list {
 		path, _, _ := strings.Cut(l.Reason.Request.URI, "?")
-		request := strings.ToUpper(strings.TrimPrefix(l.Reason.Request.Method, ":")) + " " + path
-		kept = append(kept, Loan{Request: text.Printable(request, maxPath), Seconds: min(max(0, l.Millis/1000), maxSeconds)})
+		method := strings.ToUpper(strings.TrimPrefix(l.Reason.Request.Method, ":"))
+		kept = append(kept, Loan{
+			Request: text.Printable(method+" "+path, maxPath),
+			Seconds: min(max(0, l.Millis/1000), maxSeconds),
+		})
 	}
 	return kept
 }

@@ -97,7 +97,7 @@ func FuzzParsePool(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if p.Size < 1 || p.Ready() < 0 || p.stuck() < 0 {
+		if p.Size < 1 || p.Ready() < 0 || p.unreturned() < 0 {
 			t.Errorf("impossible pool: %+v", p)
 		}
 		f := newPoolCheck().judge(p, time.Now())

@@ -2,7 +2,7 @@ package check
 
 import pc "github.com/pmcheck/pmcheck/check/puppetclient"
 
-// The name by which the probe itself is explained, and its reasons beside those of package
+// The name by which the probe itself is explained, and its reasons. The reasons why a request fails are in package
 // puppetclient.
 const (
 	CheckProbe = "probe"

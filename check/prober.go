@@ -60,7 +60,7 @@ type Prober struct {
 
 // Listening is what the kernel knows of the socket on which a master listens.
 type Listening struct {
-	// ID tells this socket from every other, so also the process of the master from one that is
+	// ID tells this socket from every other, and so the process of the master from a process that is
 	// started later.
 	ID string
 	// Waiting counts the connections that the process has not accepted yet.
@@ -82,9 +82,10 @@ func (p *Prober) Probe(ctx context.Context) Result {
 	asked := time.Now()
 	wasPending := p.pending != nil // the master did not answer last time
 	r, answered := p.await(ctx)
-	if answered && r.Fault != nil && (wasPending || r.Fault.Reason != puppetclient.Timeout && p.last.Fault == nil) {
+	if answered && p.mayBeOfTheConnection(r.Fault, wasPending) {
 		r, answered = p.await(ctx)
 	}
+
 	r = p.look(r)
 	mayNotAccept := r.Waiting > 0 && (wasPending || p.overdue())
 	if answered && r.Fault == nil && mayNotAccept {
@@ -95,22 +96,35 @@ func (p *Prober) Probe(ctx context.Context) Result {
 		p.last = r
 	}
 	if r.Fault != nil && r.Fault.Reason == puppetclient.Refused {
-		p.searched, p.inPart = time.Time{}, false
+		// Another version may be started next.
+		p.searched = time.Time{}
+		p.inPart = false
 		r.Fault = p.located(r.Fault)
 	}
-	r.Asked, r.Took = asked, time.Since(asked)
+	r.Asked = asked
+	r.Took = time.Since(asked)
 	return r
+}
+
+// mayBeOfTheConnection reports whether a fault may say nothing about the master, which would answer another request.
+func (p *Prober) mayBeOfTheConnection(fault *Fault, wasPending bool) bool {
+	if fault == nil {
+		return false
+	}
+	// The request is an old one, and its connection may have ended because it was.
+	if wasPending {
+		return true
+	}
+	// The master may have closed the kept connection while the request was sent. That is no timeout.
+	return p.last.Fault == nil && fault.Reason != puppetclient.Timeout
 }
 
 // look adds to a result what the kernel knows of the master's socket, and notes since when each look has found
 // connections that wait there.
 func (p *Prober) look(r Result) Result {
-	r.Listener, r.Waiting = "", 0
-	if p.Listens != nil {
-		if socket, err := p.Listens(); err == nil {
-			r.Listener, r.Waiting = socket.ID, socket.Waiting
-		}
-	}
+	socket := p.listening()
+	r.Listener = socket.ID
+	r.Waiting = socket.Waiting
 
 	acceptsNow := r.Handshake // the connection of this very answer is new
 	if r.Waiting == 0 || acceptsNow {
@@ -119,6 +133,18 @@ func (p *Prober) look(r Result) Result {
 		p.queued = time.Now()
 	}
 	return r
+}
+
+// listening returns what is known of the master's socket; the zero value if nothing is.
+func (p *Prober) listening() Listening {
+	if p.Listens == nil {
+		return Listening{}
+	}
+	socket, err := p.Listens()
+	if err != nil {
+		return Listening{}
+	}
+	return socket
 }
 
 // overdue reports whether the master has left connections waiting in two looks, a second apart: it may have stopped to
@@ -132,7 +158,7 @@ func (p *Prober) overdue() bool {
 // so knock asks once more on the kept connection: a process that has answered is at work again, and is given the
 // same time once more.
 func (p *Prober) knock(ctx context.Context, r Result) (Result, bool) {
-	if p.accepts(ctx) {
+	if p.mayAccept(ctx) {
 		return r, true
 	}
 
@@ -144,16 +170,18 @@ func (p *Prober) knock(ctx context.Context, r Result) (Result, bool) {
 	}
 
 	emptied := !p.queued.Equal(since)
-	if emptied || p.accepts(ctx) {
+	if emptied || p.mayAccept(ctx) {
 		return r, answered
 	}
-	r.Fault = &Fault{Reason: NotAccepting, Err: fmt.Errorf(
-		"%s answers on a connection that it has, and does not accept new ones: %d wait", p.Address, r.Waiting)}
+
+	waits := fmt.Errorf("%s answers on a connection that it has, and does not accept new ones: %d wait",
+		p.Address, r.Waiting)
+	r.Fault = &Fault{Reason: NotAccepting, Err: waits}
 	return r, true
 }
 
-// accepts reports whether the process accepts a new connection within AcceptTime, as far as that can be known.
-func (p *Prober) accepts(ctx context.Context) bool {
+// mayAccept reports whether the process accepts a new connection within AcceptTime, or that cannot be known.
+func (p *Prober) mayAccept(ctx context.Context) bool {
 	looking, cancel := context.WithTimeout(ctx, AcceptTime)
 	defer cancel()
 	accepts, err := p.Accepts(looking)
@@ -181,7 +209,8 @@ func (p *Prober) await(ctx context.Context) (r Result, answered bool) {
 		go func(to chan<- Result) { to <- p.request(context.Background()) }(p.pending)
 	}
 
-	wait, began := cmp.Or(p.Wait, p.Timeout), time.Now()
+	began := time.Now()
+	wait := cmp.Or(p.Wait, p.Timeout)
 	if r, answered = p.receive(ctx, wait/3); answered {
 		return r, true
 	}
@@ -193,26 +222,41 @@ func (p *Prober) await(ctx context.Context) (r Result, answered bool) {
 		return r, true
 	}
 
-	said := ", and it does not accept connections: its process is stopped"
-	switch {
-	case err != nil:
-		said = ""
-	case accepts:
-		said = ", but it accepts connections: it has more requests than threads"
+	r = p.unanswered(ctx)
+	said := "no answer from " + p.Address + " in time"
+	if err == nil {
+		r.Saturated = accepts
+		if accepts {
+			said += ", but it accepts connections: it has more requests than threads"
+		} else {
+			said += ", and it does not accept connections: its process is stopped"
+		}
 	}
-	r = p.last
-	if r.URL == "" { // there was none
-		reading, cancel := context.WithTimeout(ctx, AcceptTime) // the file system may hang
-		r.Answer = p.Known(reading)
-		cancel()
-	}
-	r.Status, r.Handshake, r.Pool, r.PoolErr, r.Denied = 0, false, nil, nil, nil
-	r.Saturated = accepts && err == nil
-	r.Fault = &Fault{Reason: puppetclient.Timeout, Err: errors.New("no answer from " + p.Address + " in time" + said)}
+	r.Fault = &Fault{Reason: puppetclient.Timeout, Err: errors.New(said)}
 	return r, false
 }
 
-// receive waits for the answer that is pending. It takes one that is already there.
+// unanswered returns the result without an answer, which has of the last result what is true without one: the
+// certificates and files, and what was doubted.
+func (p *Prober) unanswered(ctx context.Context) Result {
+	r := p.last
+	noneBefore := r.URL == ""
+	if noneBefore {
+		reading, cancel := context.WithTimeout(ctx, AcceptTime) // the file system may hang
+		defer cancel()
+		r.Answer = p.Known(reading)
+	}
+
+	r.Status = 0
+	r.Handshake = false
+	r.Saturated = false
+	r.Pool = nil
+	r.PoolErr = nil
+	r.Denied = nil
+	return r
+}
+
+// receive waits for the answer that is pending. It takes an answer that is already there, however short wait is.
 func (p *Prober) receive(ctx context.Context, wait time.Duration) (r Result, answered bool) {
 	select {
 	case r = <-p.pending:

@@ -74,7 +74,10 @@ func (s PuppetDBSettings) run(h Host) Runner {
 // address. PuppetDB's packages make its certificate from the host's own.
 func (s PuppetDBSettings) certname(own string) string {
 	host, _, _ := net.SplitHostPort(s.Address) // dialing reports an address without a port
-	if ip, err := netip.ParseAddr(host); host == "localhost" || err == nil && ip.IsLoopback() {
+
+	ip, err := netip.ParseAddr(host)
+	isLoopback := err == nil && ip.IsLoopback()
+	if host == "localhost" || isLoopback {
 		return own
 	}
 	return host
@@ -84,17 +87,21 @@ func checkPuppetDB(ctx context.Context, client *puppetclient.Client) Finding {
 	f := newFinding(CheckPuppetDB)
 	a, err := client.Do(ctx, "/status/v1/services/puppetdb-status")
 	fault := faultOf(err)
-	switch {
-	case fault == nil:
+	if fault == nil {
 		return f.readPuppetDB(a)
-	case healthOf(fault.Reason) == Unknown || fault.Reason == puppetclient.BadAnswer:
-		return f.unknown(err.Error())
-	case fault.Reason == puppetclient.ServerCertName:
-		f.Reason = PuppetDBName
-	default:
-		f.Reason = PuppetDBDown
 	}
-	f.State, f.Detail = StateBad, err.Error()
+
+	// The trouble may be this host's own, or the address another program's.
+	if healthOf(fault.Reason) == Unknown || fault.Reason == puppetclient.BadAnswer {
+		return f.unknown(err.Error())
+	}
+
+	f.State = StateBad
+	f.Reason = PuppetDBDown
+	if fault.Reason == puppetclient.ServerCertName {
+		f.Reason = PuppetDBName
+	}
+	f.Detail = err.Error()
 	return f
 }
 
@@ -105,11 +112,16 @@ func (f Finding) readPuppetDB(a puppetclient.Answer) Finding {
 	err := json.Unmarshal(a.Body, &s)
 	f.Value = text.Printable(s.State, 40)
 	said := fmt.Sprintf("%s: HTTP status %d, state %q", a.URL, a.Status, f.Value)
-	switch fails := a.Status >= http.StatusInternalServerError; {
-	case !fails && (a.Status != http.StatusOK || err != nil || s.State == ""):
+
+	fails := a.Status >= http.StatusInternalServerError
+	tells := a.Status == http.StatusOK && err == nil && s.State != ""
+	if !fails && !tells {
 		return f.unknown(said)
-	case fails || s.State != "running":
-		f.State, f.Reason, f.Detail = StateBad, PuppetDBDown, said
+	}
+	if fails || s.State != "running" {
+		f.State = StateBad
+		f.Reason = PuppetDBDown
+		f.Detail = said
 	}
 	return f
 }

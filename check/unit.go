@@ -47,13 +47,17 @@ func (l List) Unit() *UnitSettings { return settingsOf[UnitSettings](l) }
 
 // Unit returns the finding for the state of the master's unit in systemd. ended says
 // how the unit's main process ended, and is empty if it ended as planned. A unit that
-// is active or missing says nothing, and one that is inactive only explains why the probe
+// is active or missing says nothing. A unit that is inactive only explains why the probe
 // fails: the master may be run by other means.
 func Unit(name, activeState, ended string, since time.Time) Finding {
 	f := Finding{Check: CheckUnit, State: StateOK, Reason: OK, Value: name + " is " + activeState, Checked: since}
 	out := func(h Health, r Reason, detail string) {
-		f.State, f.Health, f.Reason, f.Detail = StateBad, h, r, detail
+		f.State = StateBad
+		f.Health = h
+		f.Reason = r
+		f.Detail = detail
 	}
+
 	switch activeState {
 	case "active":
 	case "reloading", "refreshing": // a Type=notify-reload has it in reload-signal and reload-notify, too
@@ -72,7 +76,8 @@ func Unit(name, activeState, ended string, since time.Time) Finding {
 		out(Unhealthy, UnitStopped, name+" is stopped")
 		f.State = StateNone
 	default:
-		f.State, f.Reason = StateNone, NotKnown
+		f.State = StateNone
+		f.Reason = NotKnown
 	}
 	return f
 }

@@ -31,13 +31,16 @@ type Verdict struct {
 // At returns the verdict that holds at the given time: v, or Unknown once v has
 // expired. The comparison is monotonic where both times are.
 func (v Verdict) At(now time.Time) Verdict {
-	switch {
-	case v.Health == "":
+	if v.Health == "" {
 		return Verdict{Health: Unknown, Reason: NotProbed, Since: now}
-	case v.Expires.IsZero() || now.Before(v.Expires):
+	}
+	if v.Expires.IsZero() || now.Before(v.Expires) {
 		return v
 	}
-	v.Health, v.Reason, v.Since = Unknown, Stale, v.Expires
+
+	v.Health = Unknown
+	v.Reason = Stale
+	v.Since = v.Expires
 	v.Detail = "no probe has ended since " + v.Checked.Format(time.RFC3339)
 	return v
 }
@@ -64,7 +67,7 @@ type Judge struct {
 	MaxAge     time.Duration // how long a result is valid; 0 means for ever
 	StuckAfter time.Duration // how long a saturated master may leave probes unanswered
 
-	verdict Verdict
+	latest  Verdict
 	good    Memory // zero once the master has had another fault than saturation
 	doubted bool   // pmcheck was in doubt about the last good answer: see Result.Doubted
 	another bool   // good is the memory of another Judge
@@ -78,7 +81,7 @@ type Memory struct {
 }
 
 // Verdict returns the conclusion so far. It may have expired: see Verdict.At.
-func (j *Judge) Verdict() Verdict { return j.verdict }
+func (j *Judge) Verdict() Verdict { return j.latest }
 
 // Memory returns what may be left to another Judge. It is zero if the master has not given a good answer, has had
 // a fault since, or gave its answer while pmcheck was in doubt about something else: two doubts are no 200.
@@ -96,26 +99,36 @@ func (j *Judge) Recall(m Memory) {
 	if m.Listener == "" {
 		return // any process may have answered
 	}
-	j.good, j.another = m, true
+	j.good = m
+	j.another = true
 }
 
 // Observe takes the next result into account and returns the verdict.
 func (j *Judge) Observe(r Result) Verdict {
 	next := Verdict{Health: Healthy, Reason: OK, Since: r.Asked.Add(r.Took), Checked: r.Asked}
+
 	switch {
 	case r.Fault == nil:
 		j.good = Memory{Answered: next.Since, Listener: r.Listener}
-		j.doubted, j.another = r.Doubted(), false
+		j.doubted = r.Doubted()
+		j.another = false
+
 	case r.Saturated && j.answeredLately(r):
-		next.Health, next.Reason, next.Detail = Busy, JRubyBusy, r.Fault.Error()
+		next.Health = Busy
+		next.Reason = JRubyBusy
+		next.Detail = r.Fault.Error()
+
 	default:
-		next.Health, next.Reason, next.Detail = healthOf(r.Fault.Reason), r.Fault.Reason, r.Fault.Error()
+		next.Health = healthOf(r.Fault.Reason)
+		next.Reason = r.Fault.Reason
+		next.Detail = r.Fault.Error()
 		j.good = Memory{}
 	}
+
 	if j.MaxAge > 0 {
 		next.Expires = r.Asked.Add(j.MaxAge)
 	}
-	j.verdict = next
+	j.latest = next
 	return next
 }
 
