@@ -2,6 +2,7 @@ package balancer
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,6 +66,8 @@ func TestWhichBalancersCount(t *testing.T) {
 		"has this master alone":   {told.Lone(now), "alone alone-listed widowed turn"},
 		"shows or expects others": {told.Pool(now), "pair expects out starts pair-listed"},
 		"is trusted":              {told.Trusted(), "alone-listed blind-listed pair-listed"},
+		"does not have it alone": {told.Without(told.Lone(now)), "pair expects out starts blind blind-listed person " +
+			"pair-listed"},
 	} {
 		if got := nodes(tt.got); got != tt.want {
 			t.Errorf("%s: %s\nwant %s", question, got, tt.want)
@@ -81,34 +84,91 @@ func (l List) pick(names string) List {
 func TestOneVoiceAloneDecidesNothing(t *testing.T) {
 	now := time.Now()
 	for _, tt := range []struct {
-		nodes   string
-		allLone bool
-		decide  bool
+		nodes    string
+		allLone  bool
+		stranded bool
+		decide   bool
 	}{
-		{"", false, false},
-		{"alone", true, false},
-		{"alone widowed", true, false},
-		{"alone turn", true, false},
-		{"turn", false, false},
-		{"alone person", true, false},
-		{"alone pair", false, false},
-		{"alone expects", false, false},
-		{"alone starts", false, false},
-		{"alone blind", false, false},
-		{"pair", false, false},        // it may be any client
-		{"alone-listed", true, false}, // it has no pool
-		{"pair-listed", false, true},
-		{"pair-listed blind-listed", false, false}, // which would follow at once
-		{"expects", false, false},
-		{"blind-listed", false, false},
+		{"", false, false, false},
+		{"alone", true, true, false},
+		{"alone widowed", true, true, false},
+		{"alone turn", true, true, false},
+		{"turn", false, false, false},
+		{"alone person", true, true, false},
+		{"alone pair", false, false, false},
+		{"alone expects", false, true, false},
+		{"alone starts", false, true, false},
+		{"alone blind", false, false, false},
+		{"pair", false, false, false},       // it may be any client
+		{"alone-listed", true, true, false}, // it has no pool
+		{"out", false, false, false},        // its agents are elsewhere
+		{"pair-listed", false, false, true},
+		{"pair-listed blind-listed", false, false, false}, // which would follow at once
+		{"expects", false, true, false},
+		{"blind-listed", false, false, false},
 	} {
 		list := everyKind(now).pick(tt.nodes)
 		if allLone := list.AllLone(now); allLone != tt.allLone {
 			t.Errorf("%q: all are lone: %v, want %v", tt.nodes, allLone, tt.allLone)
 		}
+		if stranded := list.AllStranded(); stranded != tt.stranded {
+			t.Errorf("%q: all are stranded: %v, want %v", tt.nodes, stranded, tt.stranded)
+		}
 		if decide := list.Decide("server", drain.Drain, now); decide != tt.decide {
 			t.Errorf("%q: views decide: %v, want %v", tt.nodes, decide, tt.decide)
 		}
+	}
+}
+
+// TestACodeBelow400IsAGoodAnswer: a balancer that chose one does not hear of the hold, and one that got one was told to
+// use the master.
+func TestACodeBelow400IsAGoodAnswer(t *testing.T) {
+	for code, good := range map[int]bool{200: true, 399: true, 400: false, 404: false, 503: false} {
+		codes := answer.Codes{Drain: code, Maint: 503}
+		b := Balancer{Codes: codes, Answer: answer.Answer{Code: code}, Answers: 7}
+		if got := b.Hides(drain.Drain); got != good {
+			t.Errorf("?drain=%d hides the hold: %v", code, got)
+		}
+		if b.Hides(drain.Maint) {
+			t.Errorf("?drain=%d hides maint", code)
+		}
+		b.Codes = answer.Codes{Drain: 503, Maint: code}
+		if got := b.Hides(drain.Maint); got != good {
+			t.Errorf("?maint=%d hides the hold: %v", code, got)
+		}
+		told := map[bool]int64{b.Refused(): 7, !b.Refused(): 0}
+		if b.Refused() == good || b.Told(true) != told[true] || b.Told(false) != told[false] {
+			t.Errorf("%d: refused %v, told %d times to use it, %d not to", code, b.Refused(), b.Told(false), b.Told(true))
+		}
+	}
+}
+
+// TestABalancerIsNotSilentWhileItsAddressAsks: HAProxy was reloaded with another name, or asks in another way.
+func TestABalancerIsNotSilentWhileItsAddressAsks(t *testing.T) {
+	now := time.Now()
+	for _, tt := range []struct {
+		name   string
+		other  Balancer
+		silent string
+	}{
+		{"same address and service", Balancer{Source: lb, Service: "server"}, ""},
+		{"another service", Balancer{Source: lb, Service: "ca"}, "old"},
+		{"another address", Balancer{Source: lb.Next(), Service: "server"}, "old"},
+	} {
+		old := Balancer{Node: "old", Source: lb, Service: "server", Checks: steadyChecks, Seen: now.Add(-SilentAfter)}
+		tt.other.Seen = now
+		if got := nodes(List{old, tt.other}.Silent(now)); got != tt.silent {
+			t.Errorf("%s: %q is silent, want %q", tt.name, got, tt.silent)
+		}
+	}
+}
+
+func TestTheAddressesOfBalancersWithAView(t *testing.T) {
+	list := everyKind(time.Now()).pick("pair out blind alone")
+	list[1].Source = list[0].Source
+	want := []netip.Addr{list[0].Source, list[2].Source}
+	if got := list.Sources(); !slices.Equal(got, want) || list[2].View == nil {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 

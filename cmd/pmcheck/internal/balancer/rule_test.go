@@ -167,6 +167,20 @@ func TestWhoMayLoseAMaster(t *testing.T) {
 	}
 }
 
+// TestTwoServersOfABackendDoNotWaitForEachOther: a master that is two servers of one backend, or the same for two
+// services, leaves both.
+func TestTwoServersOfABackendDoNotWaitForEachOther(t *testing.T) {
+	one := Balancer{Node: "lb1", Name: "puppet/m1", Service: "server"}
+	for name, other := range map[string]Balancer{
+		"another server":  {Node: "lb1", Name: "puppet/m1-ca", Service: "server"},
+		"another service": {Node: "lb1", Name: "puppet/m1", Service: "ca"},
+	} {
+		if one.before(&other) || other.before(&one) {
+			t.Errorf("%s: one of the two comes first", name)
+		}
+	}
+}
+
 // TestWhatWouldKeepAReadyMaster: the order of balancers is no obstacle before one leaves, and with a budget only a
 // spare server matters.
 func TestWhatWouldKeepAReadyMaster(t *testing.T) {

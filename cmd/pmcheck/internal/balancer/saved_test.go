@@ -33,7 +33,8 @@ func TestBalancersThatNoTrackerKeepsAreRefused(t *testing.T) {
 		"a negative interval":             {`"interval_seconds": 2`, `"interval_seconds": -1`},
 		"an endless interval":             {`"interval_seconds": 2`, `"interval_seconds": 1e300`},
 		"negative checks":                 {`"checks": 9`, `"checks": -9`},
-		"a code of no HTTP":               {`404, `, `-404, `},
+		"a negative code":                 {`404, `, `-1, `},
+		"a code of no HTTP":               {`404, `, `600, `},
 		"a state that HAProxy has not":    {`UP`, `ON`},
 		"a negative weight":               {`"weight": 100`, `"weight": -100`},
 		"a weight that overflows":         {`"others_weight": 100`, `"others_weight": 9223372036854775807`},
@@ -42,6 +43,22 @@ func TestBalancersThatNoTrackerKeepsAreRefused(t *testing.T) {
 		hostile := strings.Replace(saved, replace[0], replace[1], 1)
 		if err := json.Unmarshal([]byte(hostile), &s); err == nil || len(s) > 0 || hostile == saved {
 			t.Errorf("%s: %+v, %v; want an error", name, s, err)
+		}
+	}
+	for name, replace := range map[string][2]string{
+		"no checks yet":              {`"checks": 9`, `"checks": 0`},
+		"no answer yet":              {`"answers": 9`, `"answers": 0`},
+		"the greatest code":          {`404, `, `599, `},
+		"no code":                    {`404, `, `0, `},
+		"a single check":             {`"interval_seconds": 2`, `"interval_seconds": 0`},
+		"the longest of intervals":   {`"interval_seconds": 2`, `"interval_seconds": 2147483648`},
+		"the greatest of weights":    {`"others_weight": 100`, `"others_weight": 2147483648`},
+		"a weight that was set to 0": {`"weight": 100`, `"weight": 0`},
+	} {
+		var s Saved
+		kept := strings.Replace(saved, replace[0], replace[1], 1)
+		if err := json.Unmarshal([]byte(kept), &s); err != nil || len(s) != 1 || kept == saved {
+			t.Errorf("%s: %+v, %v", name, s, err)
 		}
 	}
 	many := "[" + strings.Repeat(strings.Trim(saved, "[]")+",", maxBalancers) + "{}]"

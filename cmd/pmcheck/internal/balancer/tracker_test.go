@@ -42,7 +42,9 @@ func TestParseViewIsStrict(t *testing.T) {
 		"UP; name=a\x1b[31mb":                    nil,
 		"UP; name=a,b":                           nil, // HAProxy has no such name
 		"UP; node=" + strings.Repeat("a", maxName+1): nil,
-		"UP; " + strings.Repeat("x", maxView):        nil,
+		"UP; node=" + strings.Repeat("a", maxName):   {State: "UP", node: strings.Repeat("a", maxName)},
+		"UP; " + strings.Repeat("x", maxView-3):      nil,
+		"UP; " + strings.Repeat("x", maxView-4):      {State: "UP"},
 	} {
 		got := parseView(header)
 		if (got == nil) != (want == nil) || got != nil && *got != *want {
@@ -69,6 +71,14 @@ func TestViewCountsOtherServers(t *testing.T) {
 		v := parseView(tt.header)
 		if v == nil || v.Last() != tt.last || v.OthersWeight() != tt.others {
 			t.Errorf("%s: last %v, others %d; want %v, %d", tt.header, v.Last(), v.OthersWeight(), tt.last, tt.others)
+		}
+	}
+}
+
+func TestAViewIsShownAsHAProxySaysIt(t *testing.T) {
+	for _, state := range []string{"UP", "UP 2/3", "DOWN 1/2", "NOLB"} {
+		if got := parseView(state).String(); got != state {
+			t.Errorf("%s, want %s", got, state)
 		}
 	}
 }
@@ -105,6 +115,8 @@ func TestABalancerIsForgottenAfterItsPause(t *testing.T) {
 		after      time.Duration
 	}{
 		{"asks every 2 s", "", 200, 10, 2 * time.Second, goneAfter},
+		{"second check", "", 200, 2, 2 * time.Second, goneAfter},
+		{"asks every minute", "", 200, 10, slowest, 3 * slowest},
 		{"asks every 30 s", "", 200, 10, 30 * time.Second, 90 * time.Second},
 		{"sends its view every 5 minutes", up, 200, 10, 5 * time.Minute, 15 * time.Minute},
 		{"first check", "", 200, 1, 0, unknownGoneAfter},
@@ -144,6 +156,29 @@ func TestACrowdKeepsNoSteadyBalancerOut(t *testing.T) {
 		if !b.All().Current(now).any(func(b *Balancer) bool { return b.Source == source }) {
 			t.Errorf("%s has lost its place", source)
 		}
+	}
+}
+
+// TestAnAnswerIsShiftedByAQuarterOfTheInterval, 250 ms at most: that pulls checks apart which run in step.
+func TestAnAnswerIsShiftedByAQuarterOfTheInterval(t *testing.T) {
+	for interval, want := range map[float64]time.Duration{
+		0: 0, 0.1: 25 * time.Millisecond, 1: 250 * time.Millisecond, 60: 250 * time.Millisecond,
+	} {
+		if got := (&Balancer{Interval: interval}).shift(); got != want {
+			t.Errorf("every %g s: %s, want %s", interval, got, want)
+		}
+	}
+}
+
+// TestOneLateCheckMovesTheIntervalByAQuarter of the difference.
+func TestOneLateCheckMovesTheIntervalByAQuarter(t *testing.T) {
+	b, now := new(Tracker), time.Now()
+	for _, gap := range []time.Duration{0, 2 * time.Second, 2 * time.Second, 6 * time.Second} {
+		now = now.Add(gap)
+		record(b, lb, Check{}, 200, now)
+	}
+	if got := b.All()[0].Interval; got != 3 {
+		t.Errorf("%g s, want 3", got)
 	}
 }
 
@@ -302,6 +337,9 @@ func TestACrowdEvictsNoBalancer(t *testing.T) {
 		}
 		return answer.Answer{}
 	})
+	if list := b.All().Current(now); len(list) != maxBalancers || nodes(list.pick("lb5")) != "" {
+		t.Error("a balancer took the place of another, which had one place, too")
+	}
 	now = now.Add(time.Hour)
 	ask("203.0.113.4", 0, Check{View: "lb5"})
 	if list := b.All().Current(now); len(list) != 1 {
@@ -335,7 +373,7 @@ func TestABalancerThatNoLongerAsksHasAsked(t *testing.T) {
 		restored := new(Tracker)
 		restored.Restore(tracker.All(), later)
 		for after, silent := range map[time.Duration]bool{
-			30 * time.Second: false, 2 * time.Minute: tt.asked, 23 * time.Hour: tt.asked, 25 * time.Hour: false,
+			30 * time.Second: false, 2 * time.Minute: tt.asked, silentFor: tt.asked, silentFor + 1: false,
 		} {
 			if n := len(restored.All().Silent(last.Add(after))); (n == 1) != silent {
 				t.Errorf("%s: %d balancers are silent after %s", tt.name, n, after)
