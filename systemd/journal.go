@@ -3,11 +3,22 @@ package systemd
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"log/slog"
+	"os"
 	"syscall"
 
 	"github.com/coreos/go-systemd/v22/journal"
 )
+
+// NewLogger returns a logger that writes records of at least that level as text. If w is standard error and systemd has
+// connected that to the journal, the lines carry their level for it.
+func NewLogger(w io.Writer, level slog.Leveler) *slog.Logger {
+	if w == os.Stderr && StderrIsJournal() {
+		return slog.New(NewJournalHandler(level))
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+}
 
 // StderrIsJournal reports whether standard error is connected to the journal.
 func StderrIsJournal() bool {

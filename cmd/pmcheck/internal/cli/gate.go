@@ -3,7 +3,7 @@ package cli
 import (
 	"github.com/urfave/cli/v2"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/gate"
 	"github.com/pmcheck/pmcheck/systemd"
 )
@@ -29,11 +29,11 @@ func runGate(c *cli.Context) error {
 	if verb == "open" {
 		return gate.Open()
 	}
-	loaded, err := daemon.Load(options(c)) // the gate keeps none
+	loaded, err := config.Load(options(c))
 	if err != nil {
 		return err
 	}
-	log := daemon.NewLogger(c.App.ErrWriter, loaded.Config.Log.Level)
+	log := systemd.NewLogger(c.App.ErrWriter, loaded.Config.Log.Level)
 	g := &gate.Gate{Settings: loaded.Config, Log: log, Dir: systemd.RuntimeDirectory()}
 	return g.Run(c.Context)
 }

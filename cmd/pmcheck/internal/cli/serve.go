@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
+	"github.com/pmcheck/pmcheck/systemd"
 )
 
 func serveCommand() *cli.Command {
@@ -23,18 +24,32 @@ func serveCommand() *cli.Command {
 }
 
 func serve(c *cli.Context) error {
-	start, err := daemon.Load(options(c))
+	runtime := systemd.RuntimeDirectory()
+	source := daemon.NewSource(options(c), runtime)
+	loaded, err := source.Start()
 	if err != nil {
 		return err
 	}
-	d, err := start.Listen(c.Context, c.App.ErrWriter)
+	passed, err := systemd.Listeners()
 	if err != nil {
 		return err
 	}
-	reload := make(chan os.Signal, 1)
-	signal.Notify(reload, syscall.SIGHUP)
-	defer signal.Stop(reload)
-	err = d.Run(c.Context, reload)
-	d.Log.Info("stopped")
-	return err
+
+	reloads := make(chan os.Signal, 1)
+	d := daemon.New(loaded, daemon.Options{
+		Source:  source,
+		Reloads: reloads,
+		Log:     c.App.ErrWriter,
+		Runtime: runtime,
+		GateDir: "/run/pmcheck-gate",
+		Ports:   passed[systemd.HTTPSocket],
+		Sockets: passed[systemd.StatusSocket],
+	})
+	if err := d.Listen(c.Context); err != nil {
+		return err
+	}
+
+	signal.Notify(reloads, syscall.SIGHUP)
+	defer signal.Stop(reloads)
+	return d.Run(c.Context)
 }

@@ -110,12 +110,12 @@ func (d *Daemon) logBudget(before, known status.BudgetStatus, err error) {
 	first := before.Asked.IsZero()
 	if err != nil {
 		if first || before.Reachable {
-			d.Log.Warn("the database of the budget does not answer as it should", "error", err, "hint", budget.Hint(err))
+			d.log.Warn("the database of the budget does not answer as it should", "error", err, "hint", budget.Hint(err))
 		}
 		return
 	}
 	if !before.Reachable || known.Held != before.Held {
-		d.Log.Info("the database of the budget answers", "pool", known.Pool, "held", known.Held, "out", known.Out,
+		d.log.Info("the database of the budget answers", "pool", known.Pool, "held", known.Held, "out", known.Out,
 			"allowed", known.Allowed)
 	}
 }

@@ -5,10 +5,12 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -22,25 +24,42 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/page"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
+	"github.com/pmcheck/pmcheck/systemd"
 )
 
-// Daemon is one daemon. Set the exported fields, call Listen, then Serve.
-type Daemon struct {
-	Log *slog.Logger
+// Options are what a daemon has beside its configuration.
+type Options struct {
+	// Source is where the daemon reads its configuration again. It must be the source that the configuration is from.
+	Source *Source
+	// Reloads delivers a signal when an operator wants the configuration read again. The nil channel never does.
+	Reloads <-chan os.Signal
+	// Log is what the lines of the log are written to.
+	Log io.Writer
 	// Runtime is a directory in which a daemon saves its balancers, and when the master last answered, for the next
 	// one. If it is empty, a new daemon knows no balancer until that balancer asks.
 	Runtime string
 	// GateDir is the runtime directory of the gate, which may not run. Empty: there is none.
 	GateDir string
-
-	// Ports are the listeners for balancers, Sockets those for the commands. The service
-	// manager may have bound them; Listen binds those that are missing.
+	// Ports are the listeners for balancers, Sockets those for the commands, that the service manager has bound. Listen
+	// binds those that are missing.
 	Ports   []net.Listener
 	Sockets []net.Listener
+}
+
+// Daemon is one daemon. New makes it, Listen binds its ports, and Run is its life.
+type Daemon struct {
+	source  *Source
+	reloads <-chan os.Signal
+	log     *slog.Logger
+	level   slog.LevelVar // of the log, which follows a reload
+	runtime string
+	gateDir string
+	ports   []net.Listener
+	sockets []net.Listener
 
 	started   time.Time
-	listen    string // the setting with which this daemon was started
-	from      *Start // the configuration in use and its files; nil without Run
+	listen    string         // the setting with which this daemon was started
+	loaded    *config.Loaded // in use; only follow changes it
 	settings  atomic.Pointer[config.Config]
 	config    atomic.Pointer[status.ConfigStatus]
 	monitor   *monitor.Monitor
@@ -53,77 +72,80 @@ type Daemon struct {
 	budget    atomic.Pointer[status.BudgetStatus] // nil without one
 }
 
-// New returns a daemon for a configuration that was read from file.
-func New(c config.Config, file string, log *slog.Logger) *Daemon {
+// New returns a daemon for a configuration.
+func New(loaded *config.Loaded, o Options) *Daemon {
 	d := &Daemon{
-		Log:     log,
+		source:  o.Source,
+		reloads: o.Reloads,
+		runtime: o.Runtime,
+		gateDir: o.GateDir,
+		ports:   o.Ports,
+		sockets: o.Sockets,
 		started: time.Now(),
-		listen:  c.Listen,
+		listen:  loaded.Config.Listen,
 		page:    page.New(),
 	}
-	d.metrics = metrics.New(d.status, log)
-	d.apply(c, file)
-	store := c.Store()
+	d.log = systemd.NewLogger(o.Log, &d.level)
+	d.metrics = metrics.New(d.status, d.log)
+	d.apply(loaded)
+
+	store := loaded.Config.Store()
 	if err := store.MakeUntilReboot(); err != nil {
-		log.Warn("cannot make the directory for holds until reboot", "error", err)
+		d.log.Warn("cannot make the directory for holds until reboot", "error", err)
 	}
-	d.monitor = monitor.New(c, store, log, monitor.Hooks{
+	d.monitor = monitor.New(loaded.Config, store, d.log, monitor.Hooks{
 		Published: func(s *monitor.State) { d.page.Note(s.Published, s.Result.Pool) },
 		Probed:    d.metrics.Probed,
 	})
 	return d
 }
 
-func (d *Daemon) apply(c config.Config, file string) {
-	d.settings.Store(&c)
-	d.config.Store(&status.ConfigStatus{File: file, Loaded: time.Now()})
-}
-
-// Reload applies a new configuration while serving.
-func (d *Daemon) Reload(c config.Config, file string) {
-	d.apply(c, file)
-	d.balancers.Believe(c.Balancers)
-	d.monitor.Reload(c)
-	d.Log.Info("configuration reloaded", "file", file)
-}
-
-// Refuse records that a newer configuration is not in use, and why. The message says what is.
-func (d *Daemon) Refuse(message string, err error) {
-	d.Log.Error(message, "error", err)
-	status := *d.config.Load()
-	status.Error = err.Error()
-	d.config.Store(&status)
-}
-
-// Address returns the address on which balancers are answered. It must be called after
-// Listen.
-func (d *Daemon) Address() net.Addr { return d.Ports[0].Addr() }
-
-// Serve answers until ctx ends, then lets answers in flight finish. It returns
-// early, with an error, if a part of the daemon fails.
-func (d *Daemon) Serve(ctx context.Context) error {
+// Run answers until ctx ends, and notifies the service manager. At the end it lets answers in flight finish. It returns
+// early, with an error, if a part of the daemon fails. It must be called after Listen.
+func (d *Daemon) Run(ctx context.Context) error {
+	defer d.log.Info("stopped")
 	d.recall(time.Now())
+
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { d.monitor.Run(ctx); return nil })
+	group.Go(func() error {
+		d.monitor.Run(ctx)
+		return nil
+	})
 	group.Go(func() error { return d.remember(ctx) })
 	group.Go(func() error { return d.keepSlot(ctx) })
+	d.serve(ctx, group)
+	group.Go(func() error {
+		d.waitForVerdict(ctx)
+		if ctx.Err() == nil {
+			d.notify(systemd.Ready(d.Summary()))
+		}
+		d.follow(ctx)
+		d.notify(systemd.Stopping())
+		return nil
+	})
+	return group.Wait()
+}
+
+// serve starts to answer balancers and commands.
+func (d *Daemon) serve(ctx context.Context, group *errgroup.Group) {
 	ports := &front.Server{
-		Log:     d.Log,
+		Log:     d.log,
 		Places:  front.Places(),
 		Allowed: func(client netip.Addr) bool { return contains(d.settings.Load().Allow, client) },
 		Refused: func(r front.Refusal) { d.refused.Note(r, time.Now()) },
 		Wait:    d.waitForVerdict,
 	}
-	for _, port := range d.Ports {
+	for _, port := range d.ports {
 		ports.ServeHTTP(ctx, group, port, d)
 	}
+
 	// The file's permissions decide which users may connect to the socket.
-	sockets, commands := &front.Server{Log: d.Log, Places: ports.Places}, http.NewServeMux()
+	sockets := &front.Server{Log: d.log, Places: ports.Places}
+	commands := http.NewServeMux()
 	commands.HandleFunc("GET /status", d.serveStatus)
-	for _, socket := range d.Sockets {
+	for _, socket := range d.sockets {
 		sockets.ServeHTTP(ctx, group, socket, commands)
 	}
-	return group.Wait()
 }
 
 // waitForVerdict returns once there is a verdict, or the longest probe should have ended.

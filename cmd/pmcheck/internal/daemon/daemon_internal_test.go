@@ -3,7 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
-	"log/slog"
+	"io"
 	"net"
 	"net/http/httptest"
 	"net/netip"
@@ -25,7 +25,7 @@ func quiet(t *testing.T) *Daemon {
 	c := config.Default()
 	c.HoldsIn = t.TempDir()
 	c.StatusAllow = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
-	return New(c, "", slog.New(slog.DiscardHandler))
+	return New(&config.Loaded{Config: c}, Options{Source: NewSource(config.Options{}, ""), Log: io.Discard})
 }
 
 func TestStatusAndPageNeedLoopbackOrStatusAllow(t *testing.T) {
@@ -189,13 +189,13 @@ func TestTheWatchdogIsFedWhileAFileSystemHangs(t *testing.T) {
 			d := quiet(t)
 			var readings atomic.Int64
 			began, hangs := make(chan struct{}), make(chan struct{})
-			d.from = &Start{load: func(config.Options) (*config.Loaded, error) {
+			d.source.load = func(config.Options) (*config.Loaded, error) {
 				if readings.Add(1) == 1 {
 					close(began)
 				}
 				<-hangs
 				return nil, errors.New("cannot be read")
-			}}
+			}
 			d.settings.Load().Checks.Identity().Doubt = tt.doubt
 			d.settings.Load().Listen = "127.0.0.1:0"
 			d.settings.Load().Socket = filepath.Join(t.TempDir(), "socket")
@@ -204,18 +204,19 @@ func TestTheWatchdogIsFedWhileAFileSystemHangs(t *testing.T) {
 			if err := d.Listen(ctx); err != nil {
 				t.Fatal(err)
 			}
-			defer d.Ports[0].Close()
-			defer d.Sockets[0].Close()
-			reload := make(chan os.Signal, 1)
+			defer d.ports[0].Close()
+			defer d.sockets[0].Close()
+			reloads := make(chan os.Signal, 1)
+			d.reloads = reloads
 			if tt.reload {
-				reload <- syscall.SIGHUP
+				reloads <- syscall.SIGHUP
 			}
 			var work sync.WaitGroup
 			defer work.Wait()
 			defer stop()
 			defer close(hangs)
 			work.Go(func() { d.monitor.Run(ctx) })
-			work.Go(func() { d.follow(ctx, reload) })
+			work.Go(func() { d.follow(ctx) })
 
 			<-began
 			for pings := 0; pings < 3; { // one or two may be older
@@ -255,11 +256,11 @@ func TestASecondLookIsAtPuppetsConfigurationAlone(t *testing.T) {
 	} {
 		d := quiet(t)
 		d.settings.Load().Checks.Identity().Doubt = check.NoPuppet
-		d.from = &Start{Loaded: &config.Loaded{Content: []byte(content)}}
+		d.loaded = &config.Loaded{Content: []byte(content)}
 		now := &config.Loaded{Config: config.Default(), Content: []byte(tt.content)}
 		now.Config.Checks.Identity().Doubt = tt.doubt
 		d.lookAgain(reading{loaded: now, mistakes: tt.mistakes})
-		if used := d.from.Loaded == now; used != tt.used {
+		if used := d.loaded == now; used != tt.used {
 			t.Errorf("%s: used %v, want %v", tt.name, used, tt.used)
 		}
 	}

@@ -2,7 +2,6 @@ package daemon_test
 
 import (
 	"bufio"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -35,13 +34,12 @@ func TestAnInheritedSocketIsServedWhateverListenSays(t *testing.T) {
 		_, number, _ := net.SplitHostPort(port.Addr().String())
 		r.config.Listen = strings.Replace(tt.listen, "PORT", number, 1)
 		var log strings.Builder
-		d := daemon.New(r.config, "test.yaml", slog.New(slog.NewTextHandler(&log, nil)))
-		d.Ports = []net.Listener{port}
+		d := newDaemon(r.config, daemon.Options{Log: &log, Ports: []net.Listener{port}})
 		must(t, d.Listen(t.Context()))
 		if warns := strings.Contains(log.String(), "listen has no effect"); warns != tt.warns || d.Address() != port.Addr() {
 			t.Errorf("listen %s: warns %v, answers on %s", tt.listen, warns, d.Address())
 		}
-		d.Sockets[0].Close()
+		d.CloseSocket()
 	}
 }
 
@@ -57,8 +55,7 @@ func TestReplacementBehindAKeptPortIsUnnoticed(t *testing.T) {
 		passed, err := net.FileListener(file)
 		must(t, err)
 		r.stop()
-		r.Ports = []net.Listener{passed}
-		c := r.dial("GET / HTTP/1.0\r\n\r\n")
+		c := dial(t, passed.Addr(), "GET / HTTP/1.0\r\n\r\n")
 		r.run(passed)
 		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 		if err != nil || resp.StatusCode != http.StatusOK {
@@ -81,7 +78,7 @@ func TestSlowClientsDoNotDelayShutdown(t *testing.T) {
 func TestSocketInUseIsNotReplaced(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
-	second := daemon.New(r.config, "", slog.New(slog.DiscardHandler))
+	second := newDaemon(r.config, daemon.Options{})
 	must(t, second.Listen(t.Context())) // its port is free, and a socket in use is only logged
 	if _, err := r.client.Status(t.Context()); err != nil {
 		t.Error(err)

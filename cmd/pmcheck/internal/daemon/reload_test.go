@@ -20,7 +20,7 @@ func TestReloadChangesTheMaster(t *testing.T) {
 	other.Set(checktest.Error)
 	c := r.config
 	c.Probe.Address = other.Address()
-	r.Reload(c, "test.yaml")
+	r.reload(c)
 	r.waitFor(503, "unhealthy: state-error")
 }
 
@@ -30,10 +30,10 @@ func TestReloadSwitchesABudgetOnAndOff(t *testing.T) {
 	r := start(t, nil)
 	c := r.config
 	c.Budget.Database = "postgres://" + r.master.Address() + "/pmcheck" // no PostgreSQL, which it reports
-	r.Reload(c, "test.yaml")
+	r.reload(c)
 	r.waitUntil(func() bool { return r.Status(time.Now()).Budget != nil })
 	c.Budget.Database = ""
-	r.Reload(c, "test.yaml")
+	r.reload(c)
 	r.waitUntil(func() bool { return r.Status(time.Now()).Budget == nil })
 }
 
@@ -43,7 +43,7 @@ func TestReloadKeepsTheLastGoodFiles(t *testing.T) {
 	r := start(t, nil)
 	must(t, os.WriteFile(r.config.Probe.Key, []byte("half of it"), 0o600))
 	before := r.Status(time.Now()).Probe.Count
-	r.Reload(r.config, "test.yaml")
+	r.reload(r.config)
 	r.waitUntil(func() bool { return r.Status(time.Now()).Probe.Count > before })
 	if probe := r.Status(time.Now()).Probe; probe.Fault != "" {
 		t.Errorf("the probe after the reload: %s; want the last good files in use", probe.Fault)
@@ -56,7 +56,7 @@ func TestAnotherListenWaitsForARestart(t *testing.T) {
 	for _, listen := range []string{":7", r.config.Listen} {
 		c := r.config
 		c.Listen = listen
-		r.Reload(c, "test.yaml")
+		r.reload(c)
 		warned := slices.ContainsFunc(r.Status(time.Now()).Warnings, func(w string) bool {
 			return strings.Contains(w, "listen has changed")
 		})

@@ -24,7 +24,7 @@ type memory struct {
 }
 
 func (d *Daemon) memoryFile() systemd.RuntimeFile {
-	return systemd.RuntimeFile{Dir: d.Runtime, Name: "memory.json"}
+	return systemd.RuntimeFile{Dir: d.runtime, Name: "memory.json"}
 }
 
 // recall restores what the previous daemon has saved. Without its balancers, until a slow balancer asks again, a
@@ -33,7 +33,7 @@ func (d *Daemon) memoryFile() systemd.RuntimeFile {
 func (d *Daemon) recall(now time.Time) {
 	m, err := systemd.Load[memory](d.memoryFile())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		d.Log.Warn("cannot read what the previous daemon has saved", "error", err)
+		d.log.Warn("cannot read what the previous daemon has saved", "error", err)
 	}
 	d.balancers.Restore(balancer.List(m.Balancers), now)
 	d.balancers.Believe(d.settings.Load().Balancers)
@@ -54,7 +54,7 @@ func (d *Daemon) remember(ctx context.Context) error {
 			Good:      d.monitor.State().Memories(),
 		})
 		if err != nil && !failed { // a line each time would fill the log
-			d.Log.Warn("cannot save what the next daemon needs to know", "error", err)
+			d.log.Warn("cannot save what the next daemon needs to know", "error", err)
 		}
 		failed = err != nil
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -153,12 +152,11 @@ func TestFirstAnswerAfterARestartIsOfASaturatedMaster(t *testing.T) {
 	r.waitFor(200, answer.Serving)
 	must(t, r.master.Set(checktest.Saturated))
 	r.stop()
-	d := daemon.New(r.config, "test.yaml", slog.New(slog.DiscardHandler))
-	d.Runtime = r.runtime
+	d := newDaemon(r.config, daemon.Options{Runtime: r.runtime})
 	must(t, d.Listen(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- d.Serve(ctx) }()
+	go func() { done <- d.Run(ctx) }()
 	r.Daemon = d
 	if code, body := r.ask("GET / HTTP/1.0\r\n\r\n"); code != 200 {
 		t.Errorf("%d %q, want 200", code, body)

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -60,12 +59,11 @@ func start(t *testing.T, change func(*config.Config)) *testDaemon {
 // run starts another daemon on these ports, or on one of its own, and waits for its first verdict.
 func (r *testDaemon) run(ports ...net.Listener) {
 	r.t.Helper()
-	r.Daemon = daemon.New(r.config, "test.yaml", slog.New(slog.DiscardHandler))
-	r.Runtime, r.Ports = r.runtime, ports
+	r.Daemon = newDaemon(r.config, daemon.Options{Runtime: r.runtime, Ports: ports})
 	ctx, cancel := context.WithCancel(context.Background())
 	must(r.t, r.Listen(ctx))
 	done := make(chan error, 1)
-	go func() { done <- r.Serve(ctx) }()
+	go func() { done <- r.Run(ctx) }()
 	stopped := false
 	r.stop = func() {
 		if stopped {
@@ -74,12 +72,24 @@ func (r *testDaemon) run(ports ...net.Listener) {
 		stopped = true
 		cancel()
 		if err := <-done; err != nil {
-			r.t.Errorf("Serve: %v", err)
+			r.t.Errorf("Run: %v", err)
 		}
 	}
 	r.t.Cleanup(r.stop)
 	r.waitUntil(func() bool { return r.Status(time.Now()).Probe.Count > 0 })
 }
+
+// newDaemon returns a daemon with a configuration that no file has.
+func newDaemon(c config.Config, o daemon.Options) *daemon.Daemon {
+	o.Source = daemon.NewSource(config.Options{}, "")
+	if o.Log == nil {
+		o.Log = io.Discard
+	}
+	return daemon.New(&config.Loaded{Config: c, File: "test.yaml"}, o)
+}
+
+// reload makes the daemon use another configuration.
+func (r *testDaemon) reload(c config.Config) { r.Use(&config.Loaded{Config: c, File: "test.yaml"}) }
 
 func must(t testing.TB, err error) {
 	t.Helper()
@@ -90,12 +100,17 @@ func must(t testing.TB, err error) {
 
 func (r *testDaemon) dial(text string) net.Conn {
 	r.t.Helper()
-	c, err := net.Dial("tcp", r.Address().String())
-	must(r.t, err)
-	r.t.Cleanup(func() { c.Close() })
+	return dial(r.t, r.Address(), text)
+}
+
+func dial(t *testing.T, address net.Addr, text string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", address.String())
+	must(t, err)
+	t.Cleanup(func() { c.Close() })
 	c.SetDeadline(time.Now().Add(10 * time.Second))
 	_, err = io.WriteString(c, text)
-	must(r.t, err)
+	must(t, err)
 	return c
 }
 

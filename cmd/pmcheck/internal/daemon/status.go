@@ -72,7 +72,7 @@ func (d *Daemon) statusOf(state *monitor.State, now time.Time) status.Status {
 	}
 	s.Refused = d.refused.At(now)
 	s.Budget = d.budget.Load()
-	s.Gate = gateIn(d.GateDir)
+	s.Gate = gateIn(d.gateDir)
 	s.Warn()
 	return s
 }

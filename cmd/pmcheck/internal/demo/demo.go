@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,11 +50,21 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer master.Close()
-	loaded, err := load(o.Listen, dir, master)
+	from, err := configure(o.Listen, dir, master)
 	if err != nil {
 		return err
 	}
-	d := daemon.New(loaded.Config, loaded.File, slog.New(slog.NewTextHandler(o.Log, nil)))
+	source := daemon.NewSource(from, "")
+	loaded, err := source.Start()
+	if err != nil {
+		return err
+	}
+	holds := loaded.Config.Store()
+	if _, err := holds.LiftAll(); err != nil { // makes the directories
+		return err
+	}
+
+	d := daemon.New(loaded, daemon.Options{Source: source, Log: o.Log})
 	if err := d.Listen(ctx); err != nil {
 		return err
 	}
@@ -79,17 +88,18 @@ In another terminal, the commands:
 				quit()
 				return
 			default:
-				fmt.Fprintf(o.Out, "%s  %s\n", time.Now().Format(time.TimeOnly), obey(word, master, loaded.Config.Store()))
+				fmt.Fprintf(o.Out, "%s  %s\n", time.Now().Format(time.TimeOnly), obey(word, master, holds))
 			}
 		}
 	}()
-	return d.Serve(ctx)
+	return d.Run(ctx)
 }
 
-// load writes the configuration of the demo, for its daemon and for the
-// commands, and loads it: the defaults with the stand-in in Puppet's place.
-func load(listen, dir string, m *checktest.Master) (*config.Loaded, error) {
-	files, path := m.Files(), filepath.Join(dir, "pmcheck.yaml")
+// configure writes the configuration of the demo, for its daemon and for the commands: the defaults with the stand-in
+// in Puppet's place.
+func configure(listen, dir string, m *checktest.Master) (config.Options, error) {
+	path := filepath.Join(dir, "pmcheck.yaml")
+	files := m.Files()
 	text := fmt.Appendf(nil, `# The configuration of a demo, which removes it at its end.
 listen: %q
 probe:
@@ -106,15 +116,8 @@ jruby: {stuck_after: 10s}
 checks: {unit: "off", code: "off"}
 `, listen, m.Address(),
 		m.Name, files.Certificate, files.Key, files.CA, files.CRL, dir)
-	if err := os.WriteFile(path, text, 0o644); err != nil {
-		return nil, err
-	}
-	loaded, err := config.Load(config.Options{File: path, Environ: []string{"PMCHECK_HOLDS=" + dir}})
-	if err != nil {
-		return nil, err
-	}
-	_, err = loaded.Config.Store().LiftAll() // makes the directories
-	return loaded, err
+	err := os.WriteFile(path, text, 0o644)
+	return config.Options{File: path, Environ: []string{"PMCHECK_HOLDS=" + dir}}, err
 }
 
 func obey(word string, master *checktest.Master, holds *drain.Store) string {

@@ -1,0 +1,84 @@
+package daemon
+
+import (
+	"errors"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/systemd"
+)
+
+// Source is where a daemon reads its configuration, when it starts and from then on. It keeps a copy of the last good
+// one in the daemon's runtime directory, beside what Puppet's configuration said last, for a start while one of the
+// files is broken: a restart must not take a healthy master out.
+//
+// Only the daemon reads the copies. A command that root runs must not take settings from a file that the daemon can
+// write.
+type Source struct {
+	options  config.Options
+	lastGood systemd.RuntimeFile
+	puppet   systemd.RuntimeFile
+	mistakes error // in the current file, if Start has returned the last good one instead
+	// load is config.Load, unless a test hangs in it.
+	load func(config.Options) (*config.Loaded, error)
+}
+
+// NewSource returns a source that keeps its copies in a directory. If that is empty, it keeps none.
+func NewSource(o config.Options, runtime string) *Source {
+	s := &Source{
+		options:  o,
+		lastGood: systemd.RuntimeFile{Dir: runtime, Name: "last-good.yaml"},
+		puppet:   systemd.RuntimeFile{Dir: runtime, Name: "puppet.json"},
+		load:     config.Load,
+	}
+	s.options.Known, _ = systemd.Load[config.Identity](s.puppet) // what cannot be read is not known
+	return s
+}
+
+// Start reads the configuration with which a daemon starts. If it has mistakes, that is the last good one. The error
+// names the mistakes if there is none that can be used.
+func (s *Source) Start() (*config.Loaded, error) {
+	loaded, mistakes := s.load(s.options)
+	if mistakes == nil {
+		return loaded, nil
+	}
+	if s.lastGood.Dir == "" {
+		return nil, mistakes
+	}
+
+	o := s.options
+	o.File = s.lastGood.Path()
+	kept, err := s.load(o)
+	if err != nil { // the mistake may be in an environment variable
+		return nil, mistakes
+	}
+	kept.File = loaded.File
+	s.mistakes = mistakes
+	return kept, nil
+}
+
+// reading is what the files of the configuration say at one time.
+type reading struct {
+	reload   bool // an operator wants it used; otherwise it is a second look
+	loaded   *config.Loaded
+	mistakes error
+}
+
+// read reads the configuration again, and sends what it says to done, which must have room for it. It does not wait
+// for that: a file system may hang, and the watchdog must be fed.
+func (s *Source) read(reload bool, done chan<- reading) {
+	load, options := s.load, s.options
+	go func() {
+		loaded, mistakes := load(options)
+		done <- reading{reload: reload, loaded: loaded, mistakes: mistakes}
+	}()
+}
+
+// keep saves a configuration for a start while one of its files is broken.
+func (s *Source) keep(loaded *config.Loaded) error {
+	err := s.lastGood.Write(loaded.Content)
+	if loaded.Doubt == nil {
+		s.options.Known = loaded.Identity()
+		err = errors.Join(err, s.puppet.Save(s.options.Known))
+	}
+	return err
+}
