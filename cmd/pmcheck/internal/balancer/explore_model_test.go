@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"strconv"
 	"strings"
 	"time"
 
@@ -285,7 +284,7 @@ func (m *master) answer(s *schedule, p *process, b *backend, header string) (cod
 	}
 	moment := m.moment(s.clock())
 	leaves := func(drain.Service) bool { return m.leaving != drain.Firm }
-	rule := balancer.NewRule(moment, leaves, config.MaxOut(strconv.Itoa(maxOut)))
+	rule := balancer.NewRule(moment, leaves, config.MaxOut{Number: maxOut})
 	a, most := m.tracker.Answer(balancer.Check{
 		Source:  p.address,
 		Service: service,

@@ -23,7 +23,7 @@ type ruleTest struct {
 	checks  string
 	want    string
 	leaving drain.Leaving
-	maxOut  config.MaxOut
+	maxOut  string
 }
 
 // fakeHolds are one hold on everything but the service serverx.
@@ -39,6 +39,14 @@ func (h fakeHolds) rule(service drain.Service, maxOut config.MaxOut, now time.Ti
 		m.Leaving = h.leaving
 	}
 	return NewRule(m, leaves, maxOut)
+}
+
+func maxOutOf(t *testing.T, setting string) (m config.MaxOut) {
+	t.Helper()
+	if err := m.UnmarshalText([]byte(setting)); err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
 
 func (tt ruleTest) answers(t *testing.T) (codes []string) {
@@ -69,7 +77,7 @@ func (tt ruleTest) answers(t *testing.T) (codes []string) {
 			weight, state := fields[len(fields)-1], strings.Join(fields[1:len(fields)-1], " ")
 			c.View = fmt.Sprintf("%s; name=puppet%s/m1; node=%s; weight=%s; scur=0/0; qcur=0", state, service, lb, weight)
 		}
-		rule := holds.rule(c.Service, cmp.Or(tt.maxOut, "1"), now)
+		rule := holds.rule(c.Service, maxOutOf(t, cmp.Or(tt.maxOut, "1")), now)
 		a, shift := tracker.Answer(c, rule, func(spare bool) answer.Answer {
 			if spare && held {
 				return answer.Answer{Code: http.StatusNotFound}
@@ -215,7 +223,7 @@ func TestWhatWouldKeepAReadyMaster(t *testing.T) {
 			"balancer lb1 has no other server for puppet/m1"},
 	} {
 		for budget, want := range map[bool]string{false: tt.without, true: tt.with} {
-			r := fakeHolds{drain.Ready, drain.Firm}.rule("server", "1", now)
+			r := fakeHolds{drain.Ready, drain.Firm}.rule("server", config.MaxOut{Number: 1}, now)
 			if got := Summary(r.Keeps(tt.balancers, budget)); got != want {
 				t.Errorf("%s, budget %v: %q, want %q", tt.name, budget, got, want)
 			}

@@ -93,7 +93,7 @@ func (c *Client) Look(ctx context.Context) (View, error) { return c.view(ctx, "l
 func (c *Client) view(ctx context.Context, call string, args ...string) (v View, err error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	args = append([]string{c.settings.Pool, interval(c.settings.Lapse), string(c.maxOut)}, args...)
+	args = append([]string{c.settings.Pool, interval(c.settings.Lapse), c.maxOut.String()}, args...)
 	data, err := c.ask(ctx, "select pmcheck."+call, args)
 	if err == nil {
 		v, err = parseView(data)
@@ -104,8 +104,8 @@ func (c *Client) view(ctx context.Context, call string, args ...string) (v View,
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
 		err = fmt.Errorf("no answer within %s", Timeout)
 	}
-	host, port, _, _ := c.settings.Target()
-	return View{}, &AskError{Address: net.JoinHostPort(host, port), Err: err}
+	database := c.settings.Database
+	return View{}, &AskError{Address: net.JoinHostPort(database.Host, database.Port), Err: err}
 }
 
 func interval(d time.Duration) string {
@@ -114,12 +114,11 @@ func interval(d time.Duration) string {
 
 // ask runs one statement on a connection of its own and returns the only column of its only row.
 func (c *Client) ask(ctx context.Context, sql string, args []string) ([]byte, error) {
-	host, port, database, role := c.settings.Target()
-	settings, err := session(host, port, database, role)
+	settings, err := session(c.settings.Database)
 	if err != nil {
 		return nil, err
 	}
-	if settings.TLSConfig, err = c.credentials.TLS(ctx, host); err != nil {
+	if settings.TLSConfig, err = c.credentials.TLS(ctx, c.settings.Database.Host); err != nil {
 		return nil, err
 	}
 	conn, err := pgconn.ConnectConfig(ctx, settings)
@@ -150,9 +149,9 @@ const neutral = "host=%s port=%s user=%s dbname=%s password='' passfile=/dev/nul
 // session returns settings that no variable and no file has a part in, and none of the server's defaults. Neutral
 // cannot override PGSERVICE, whose file is always read. A claim must see what was committed while it waited for its
 // lock: with a snapshot from before, both of two claims would find the pool free.
-func session(host, port, database, role string) (*pgconn.Config, error) {
+func session(at config.Database) (*pgconn.Config, error) {
 	_ = os.Unsetenv("PGSERVICE")
-	settings, err := pgconn.ParseConfig(fmt.Sprintf(neutral, host, port, role, database))
+	settings, err := pgconn.ParseConfig(fmt.Sprintf(neutral, at.Host, at.Port, at.Role, at.Name))
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ func TestVariablesDoNotMatter(t *testing.T) {
 		"PGPASSWORD", "PGKRBSRVNAME", "PGKRBSPN"} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, "/nonsense")
-			c, err := session(config.Budget{Database: "postgresql://db/budget"}.Target())
+			c, err := session(config.Database{Host: "db", Port: "5432", Name: "budget", Role: "pmcheck"})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -36,7 +36,7 @@ func listBudget(c *cli.Context) error {
 		return err
 	}
 	settings := loaded.Config
-	if settings.Budget.Database == "" {
+	if settings.Budget.Database.IsZero() {
 		return &exitError{exitUsage, errors.New("no budget on this master"), "set budget.database in the configuration"}
 	}
 	v, err := budget.New(settings).Look(c.Context)

@@ -2,20 +2,19 @@
 //
 // Loading is strict: a setting that is silently ignored is worse than a daemon that does not start. All
 // mistakes are reported at once. The sources, strongest first: environment, pmcheck.yaml, puppet.conf, default.
-// viper decodes the first two into the struct with the defaults; Puppet is asked for what is empty then.
+// Puppet is asked only for what the first two leave empty.
 //
 // A setting is a field with the tag yaml, here or in the settings of a check. Its rules are in the other tags, as in
-// [check.Check], or in validate.go.
+// [check.Check], in its UnmarshalText, or in validate.go.
+//
+// The share of viper is small: it lets the environment win over the file, and decodes their texts into the fields. It
+// reads neither. Of the file pmcheck needs the lines, and keys that viper would fold or drop; the variables come from
+// Options.Environ, which viper's BindEnv does not look into.
 package config
 
 import (
-	"cmp"
-	"log/slog"
 	"net/netip"
 	"path/filepath"
-	"regexp"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
@@ -54,7 +53,7 @@ type Config struct {
 	Checks check.List
 	Guard  Guard `yaml:"guard"`
 	Gate   Gate  `yaml:"gate"`
-	// Budget has no effect while Budget.Database is empty.
+	// Budget has no effect while Budget.Database is zero.
 	Budget Budget `yaml:"budget"`
 	Log    Log    `yaml:"log"`
 
@@ -96,10 +95,10 @@ type Probe struct {
 	ServerPort string `yaml:"-"`
 }
 
-// maxAge returns MaxAge. A verdict must outlive the longest normal time from one result to the next, or a slow master
-// would be unknown instead of healthy or unhealthy: an interval, then a probe. One more interval covers a probe that a
-// busy scheduler started late.
-func (p Probe) maxAge() time.Duration {
+// outlives returns what MaxAge has to be. A verdict must outlive the longest normal time between two results, or
+// a slow master would be unknown instead of healthy or unhealthy: an interval, then a probe. One more interval covers a
+// probe that a busy scheduler started late.
+func (p Probe) outlives() time.Duration {
 	// A master that answers, and leaves connections waiting, is asked twice, and twice given the time to accept one.
 	longest := 2 * (p.Longest() + check.AcceptTime)
 	return 2*p.Interval + longest
@@ -136,18 +135,6 @@ type Log struct {
 	Level LogLevel `yaml:"level"`
 }
 
-// LogLevel is the least severe level that is logged, as slog.Level reads it. It is a slog.Leveler.
-type LogLevel string
-
-// Level returns the level of slog; info for a text that Load refuses.
-func (l LogLevel) Level() (level slog.Level) {
-	_ = level.UnmarshalText([]byte(l))
-	return level
-}
-
-// Words lists the levels.
-func (LogLevel) Words() []string { return []string{"debug", "info", "warn", "error"} }
-
 // Default returns the configuration of a host without pmcheck.yaml. The settings that
 // only Puppet knows (certname, certificate, key, ca, crl) are empty in it, and
 // Probe.MaxAge is 0; Load fills them in.
@@ -159,7 +146,7 @@ func Default() Config {
 		Balancers:   []netip.Prefix{},
 		Services:    []string{},
 		Fleet:       []string{},
-		MaxOut:      "1",
+		MaxOut:      MaxOut{Number: 1},
 		Probe: Probe{
 			Address:  "localhost:8140",
 			Interval: 5 * time.Second,
@@ -187,50 +174,18 @@ func (c Config) Store() *drain.Store {
 		UntilReboot: "/run/pmcheck/holds",
 	}
 	if c.HoldsIn != "" {
-		s.Persistent, s.UntilReboot = filepath.Join(c.HoldsIn, "holds"), filepath.Join(c.HoldsIn, "run")
+		s.Persistent = filepath.Join(c.HoldsIn, "holds")
+		s.UntilReboot = filepath.Join(c.HoldsIn, "run")
 	}
 	return s
 }
 
 // Budget limits how many masters of a pool may be out at one time.
 type Budget struct {
-	// Database is postgresql://[role@]host[:port]/database; empty means no budget.
-	Database string `yaml:"database"`
+	// Database is zero without a budget.
+	Database Database `yaml:"database"`
 	// Pool names the masters that share a budget.
 	Pool string `yaml:"pool"`
 	// Lapse is how long a master that does not renew its slot counts as out.
 	Lapse time.Duration `yaml:"lapse" min:"5m" max:"30d"`
-}
-
-var databaseURL = regexp.MustCompile(`^postgres(?:ql)?://(?:([\w-]+)@)?([\w.-]+|\[[\w:.]+\])(?::(\d+))?/(\w[\w-]*)$`)
-
-// Target returns the parts of Database, which are empty if it is not the URL of a database. The role is that of the
-// masters, unless the URL names one.
-func (b Budget) Target() (host, port, database, role string) {
-	parts := databaseURL.FindStringSubmatch(b.Database)
-	if parts == nil {
-		return "", "", "", ""
-	}
-	return strings.Trim(parts[2], "[]"), cmp.Or(parts[3], "5432"), parts[4], cmp.Or(parts[1], "pmcheck")
-}
-
-// MaxOut is how many masters of a pool may be out at one time: a number from 1 to 1000, or a percentage
-// from 1% to 100%, which is at least one master.
-type MaxOut string
-
-// Of returns how many of these masters may be out.
-func (m MaxOut) Of(masters int) int {
-	number, percent := strings.CutSuffix(string(m), "%")
-	n, _ := strconv.Atoi(number)
-	if percent {
-		n = n * masters / 100
-	}
-	return max(1, n)
-}
-
-// valid is strict: a percentage that was meant as a number, or the reverse, empties a pool.
-func (m MaxOut) valid() bool {
-	number, percent := strings.CutSuffix(string(m), "%")
-	n, err := strconv.ParseUint(number, 10, 16)
-	return err == nil && number[0] != '0' && (n <= 100 || n <= 1000 && !percent)
 }

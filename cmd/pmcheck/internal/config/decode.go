@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"cmp"
+	"encoding"
 	"errors"
 	"fmt"
 	"io"
@@ -24,11 +25,12 @@ import (
 )
 
 // decode sets the settings that pmcheck.yaml or the environment has. A value that cannot be read is not set.
-func (l *Loaded) decode(file string, data []byte) {
+func (l *loader) decode(file string, data []byte) {
 	v := viper.New()
 	_ = v.MergeConfigMap(l.read(file, data)) // it returns no error
 	l.override(v)
-	for _, f := range fields(&l.Config) {
+
+	for _, f := range fields(&l.config) {
 		if v.IsSet(f.key) {
 			err := v.UnmarshalKey(f.key, f.value.Addr().Interface(), viper.DecodeHook(hook))
 			l.take(err, f.key, l.places[f.key])
@@ -38,59 +40,83 @@ func (l *Loaded) decode(file string, data []byte) {
 
 // read returns the settings in a file, by section and key. It reads them in one pass over the nodes: they have lines,
 // and viper's own reader folds the case of keys and ignores those without a value.
-func (l *Loaded) read(file string, data []byte) map[string]any {
-	var doc, second yaml.Node
+func (l *loader) read(file string, data []byte) map[string]any {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
-	err := decoder.Decode(&doc)
-	switch {
-	case errors.Is(err, io.EOF): // nothing, or comments only
+
+	var document yaml.Node
+	err := decoder.Decode(&document)
+	if errors.Is(err, io.EOF) { // nothing, or comments only
 		return nil
-	case err != nil:
-		l.fault(place{file, 0}, "", "not YAML: "+strings.TrimPrefix(err.Error(), "yaml: "), "")
-		return nil
-	case !errors.Is(decoder.Decode(&second), io.EOF):
-		l.fault(place{file, second.Line}, "", "a second document begins", "remove the --- line")
 	}
-	return l.section(file, "", doc.Content[0])
+	if err != nil {
+		l.fault(place{file: file}, "", "not YAML: "+strings.TrimPrefix(err.Error(), "yaml: "), "")
+		return nil
+	}
+
+	var second yaml.Node
+	if more := decoder.Decode(&second); !errors.Is(more, io.EOF) {
+		l.fault(place{file: file, line: second.Line}, "", "a second document begins", "remove the --- line")
+	}
+	return l.section(file, "", document.Content[0])
 }
 
 // section reads one mapping. A section without settings is valid: all of its lines may be commented out.
-func (l *Loaded) section(file, prefix string, n *yaml.Node) map[string]any {
+func (l *loader) section(file, prefix string, n *yaml.Node) map[string]any {
 	if isNull(n) {
 		return nil
 	}
 	if n.Kind != yaml.MappingNode {
-		l.fault(place{file, n.Line}, strings.TrimSuffix(prefix, "."), "is not a section", "write key: value")
+		at := place{file: file, line: n.Line}
+		l.fault(at, strings.TrimSuffix(prefix, "."), "is not a section", "write key: value")
 		return nil
 	}
-	settings, seen, keys := map[string]any{}, map[string]int{}, l.keys()
+
+	settings := map[string]any{}
+	lines := map[string]int{} // where a name was met last
 	for pair := range slices.Chunk(n.Content, 2) {
-		name, v := pair[0].Value, pair[1]
-		key, at := prefix+name, place{file, pair[0].Line}
-		section, known := keys[key]
-		switch {
-		case seen[name] > 0:
-			l.fault(at, "", fmt.Sprintf("%s is set twice, first in line %d", show(key), seen[name]), "")
-		case strings.Contains(name, "."):
-			l.fault(at, "", "unknown setting "+show(key), "dots are written as sections, one inside the other")
-		case !known:
-			l.fault(at, "", "unknown setting "+show(key), suggest(key, slices.Sorted(maps.Keys(keys))))
-		case section:
-			settings[name] = l.section(file, key+".", v)
-		case slices.ContainsFunc(append([]*yaml.Node{v}, v.Content...), isNull):
-			l.fault(at, key, "has no value", "write one, or leave the line out")
-		default:
-			settings[name], l.places[key] = l.value(v, key, at), at
+		name := pair[0].Value
+		at := place{file: file, line: pair[0].Line}
+		if before := lines[name]; before > 0 {
+			l.fault(at, "", fmt.Sprintf("%s is set twice, first in line %d", show(prefix+name), before), "")
+		} else if value, ok := l.entry(prefix, name, pair[1], at); ok {
+			settings[name] = value
 		}
-		seen[name] = at.line
+		lines[name] = at.line
 	}
 	return settings
 }
 
-func (l *Loaded) value(n *yaml.Node, key string, at place) any {
-	var text string
-	if n.Decode(&text) == nil {
-		return text
+// entry reads what stands at a name in a section: a setting, or a section in it.
+func (l *loader) entry(prefix, name string, n *yaml.Node, at place) (value any, ok bool) {
+	key := prefix + name
+	if strings.Contains(name, ".") {
+		l.fault(at, "", "unknown setting "+show(key), "dots are written as sections, one inside the other")
+		return nil, false
+	}
+
+	keys := l.keys()
+	isSection, known := keys[key]
+	if !known {
+		l.fault(at, "", "unknown setting "+show(key), suggest(key, slices.Sorted(maps.Keys(keys))))
+		return nil, false
+	}
+	if isSection {
+		return l.section(at.file, key+".", n), true
+	}
+
+	if isNull(n) || slices.ContainsFunc(n.Content, isNull) {
+		l.fault(at, key, "has no value", "write one, or leave the line out")
+		return nil, false
+	}
+	l.places[key] = at
+	return l.value(n, key, at), true
+}
+
+// value returns the text of a value, or the texts of a list.
+func (l *loader) value(n *yaml.Node, key string, at place) any {
+	var single string
+	if n.Decode(&single) == nil {
+		return single
 	}
 	var list []string
 	if n.Decode(&list) == nil {
@@ -100,9 +126,10 @@ func (l *Loaded) value(n *yaml.Node, key string, at place) any {
 	return nil
 }
 
-func (l *Loaded) keys() map[string]bool {
+// keys returns the keys of all settings and sections, and whether each is a section.
+func (l *loader) keys() map[string]bool {
 	keys := map[string]bool{}
-	for _, f := range fields(&l.Config) {
+	for _, f := range fields(&l.config) {
 		keys[f.key] = false
 		if section, _, nested := strings.Cut(f.key, "."); nested {
 			keys[section] = true
@@ -115,35 +142,46 @@ func isNull(n *yaml.Node) bool { return n.ShortTag() == "!!null" }
 
 // override takes the PMCHECK_ variables: v gets the values of settings. An empty variable is a fault, since it may be
 // meant as unset or as empty text.
-func (l *Loaded) override(v *viper.Viper) {
+func (l *loader) override(v *viper.Viper) {
 	given := map[string]string{}
 	for _, pair := range l.options.Environ {
-		if name, text, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "PMCHECK_") {
-			given[name] = text
+		if name, value, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "PMCHECK_") {
+			given[name] = value
 		}
 	}
+
+	// These are not settings. PMCHECK_CONFIG is read with the command line.
+	known := []string{"PMCHECK_CONFIG", "PMCHECK_HOLDS", "PMCHECK_SOCKET"}
 	if dir := given["PMCHECK_HOLDS"]; dir != "" {
-		l.Config.HoldsIn, l.Config.Socket = dir, filepath.Join(dir, "pmcheck.sock")
+		l.config.HoldsIn = dir
+		l.config.Socket = filepath.Join(dir, "pmcheck.sock")
 	}
-	l.Config.Socket = cmp.Or(given["PMCHECK_SOCKET"], l.Config.Socket)
-	known := []string{"PMCHECK_CONFIG", "PMCHECK_HOLDS", "PMCHECK_SOCKET"} // the first is read with the command line
-	for _, f := range fields(&l.Config) {
+	l.config.Socket = cmp.Or(given["PMCHECK_SOCKET"], l.config.Socket)
+
+	for _, f := range fields(&l.config) {
 		name := "PMCHECK_" + strings.ToUpper(strings.ReplaceAll(f.key, ".", "_"))
 		known = append(known, name)
-		if text, set := given[name]; text != "" {
-			v.Set(f.key, text)
-			l.places[f.key] = place{"environment " + name, 0}
-		} else if set {
-			l.fault(place{"environment " + name, 0}, f.key, "is empty", "unset it, or give it a value")
+		value, set := given[name]
+		if !set {
+			continue
 		}
+		at := place{file: "environment " + name}
+		if value == "" {
+			l.fault(at, f.key, "is empty", "unset it, or give it a value")
+			continue
+		}
+		v.Set(f.key, value)
+		l.places[f.key] = at
 	}
+
 	for name := range given {
 		if !slices.Contains(known, name) {
-			l.fault(place{"environment " + show(name), 0}, "", "unknown variable", "")
+			l.fault(place{file: "environment " + show(name)}, "", "unknown variable", "")
 		}
 	}
 }
 
+// field is a setting in a Config.
 type field struct {
 	key   string
 	value reflect.Value
@@ -156,18 +194,25 @@ func fields(c *Config) []field { return appendFields(nil, "", reflect.ValueOf(c)
 
 func appendFields(list []field, prefix string, v reflect.Value) []field {
 	for i := range v.NumField() {
-		f, tag := v.Field(i), v.Type().Field(i).Tag
-		key, set := tag.Lookup("yaml")
-		checks, are := f.Interface().(check.List)
-		switch {
-		case are:
+		value := v.Field(i)
+		described := v.Type().Field(i)
+		if checks, are := value.Interface().(check.List); are {
 			list = appendChecks(list, checks)
-		case v.Type().Field(i).Anonymous:
-			list = appendFields(list, prefix, f)
-		case f.Kind() == reflect.Struct:
-			list = appendFields(list, prefix+key+".", f)
-		case set && key != "-":
-			list = append(list, field{prefix + key, f, tag})
+			continue
+		}
+		if described.Anonymous { // its settings count as settings of v
+			list = appendFields(list, prefix, value)
+			continue
+		}
+
+		key, set := described.Tag.Lookup("yaml")
+		_, parsesItself := value.Addr().Interface().(encoding.TextUnmarshaler)
+		if value.Kind() == reflect.Struct && !parsesItself {
+			list = appendFields(list, prefix+key+".", value)
+			continue
+		}
+		if set && key != "-" {
+			list = append(list, field{key: prefix + key, value: value, tag: described.Tag})
 		}
 	}
 	return list
@@ -176,8 +221,9 @@ func appendFields(list []field, prefix string, v reflect.Value) []field {
 // appendChecks appends the severities of all checks but the probe, then the settings of each check.
 func appendChecks(list []field, checks check.List) []field {
 	for i := range checks {
-		if name := checks[i].Name; name != check.CheckProbe {
-			list = append(list, field{"checks." + name, reflect.ValueOf(&checks[i].Severity).Elem(), ""})
+		name := checks[i].Name
+		if name != check.CheckProbe {
+			list = append(list, field{key: "checks." + name, value: reflect.ValueOf(&checks[i].Severity).Elem()})
 		}
 	}
 
@@ -195,46 +241,61 @@ type enum interface{ Words() []string }
 // hook decodes the text of a value, or a list of texts, which is one text in a variable: its items are separated by
 // commas.
 func hook(_, to reflect.Type, data any) (any, error) {
-	s, isText := data.(string)
-	switch {
-	case to.Kind() == reflect.Slice && isText:
-		return strings.Split(s, ","), nil
-	case to.Kind() == reflect.Slice:
+	single, isText := data.(string)
+	if to.Kind() == reflect.Slice && isText {
+		return strings.Split(single, ","), nil
+	}
+	if to.Kind() == reflect.Slice {
 		return data, nil
-	case !isText:
+	}
+	if !isText {
 		return nil, wrong("a list is not a value", "")
 	}
-	return parse(to, strings.TrimSpace(s))
+	return parse(to, strings.TrimSpace(single))
 }
 
 // parse turns the text of one value into the type of a setting.
 func parse(t reflect.Type, s string) (any, error) {
-	switch zero := reflect.Zero(t).Interface().(type) {
-	case time.Duration:
+	into := reflect.New(t)
+	switch value := into.Interface().(type) {
+	case *time.Duration:
 		return ParseDuration(s)
-	case netip.Prefix:
+	case *netip.Prefix:
 		return parsePrefix(s)
-	case int:
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			return nil, wrong(show(s)+" is not a whole number", "")
-		}
-		return n, nil
+	case *int:
+		return parseNumber(s)
+	case encoding.TextUnmarshaler:
+		err := value.UnmarshalText([]byte(s))
+		return into.Elem().Interface(), err
 	case enum:
-		words := zero.Words()
-		if s == "false" && slices.Contains(words, "off") {
-			s = "off" // in YAML 1.1, which Puppet reads and writes, a bare off means false
-		}
-		if !slices.Contains(words, s) {
-			return nil, wrong(show(s)+" is not one of "+strings.Join(words, ", "), "")
-		}
-		return reflect.ValueOf(s).Convert(t).Interface(), nil
+		word, err := parseWord(s, value.Words())
+		return reflect.ValueOf(word).Convert(t).Interface(), err
 	}
 	return s, nil
 }
 
-// ParseDuration parses a duration in the format of all settings: that of
-// time.ParseDuration, or with days and weeks, such as 30d or 2w.
+func parseNumber(s string) (int, error) {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return 0, wrong(show(s)+" is not a whole number", "")
+	}
+	return n, nil
+}
+
+// parseWord returns the one of the words that a text is.
+func parseWord(s string, words []string) (string, error) {
+	// In YAML 1.1, which Puppet reads and writes, a bare off means false.
+	if s == "false" && slices.Contains(words, "off") {
+		return "off", nil
+	}
+	if !slices.Contains(words, s) {
+		return "", wrong(show(s)+" is not one of "+strings.Join(words, ", "), "")
+	}
+	return s, nil
+}
+
+// ParseDuration parses a duration in the format of all settings: as
+// time.ParseDuration does, or with days and weeks, such as 30d or 2w.
 func ParseDuration(s string) (time.Duration, error) {
 	if d, err := time.ParseDuration(s); err == nil {
 		return d, nil
@@ -247,28 +308,33 @@ func ParseDuration(s string) (time.Duration, error) {
 }
 
 // parsePrefix accepts a network, or a bare address as the network of that address alone.
-func parsePrefix(text string) (any, error) {
-	p, err := netip.ParsePrefix(text)
-	if addr, addrErr := netip.ParseAddr(text); addrErr == nil && addr.Zone() == "" {
-		p, err = netip.PrefixFrom(addr, addr.BitLen()), nil
+func parsePrefix(s string) (any, error) {
+	network, err := netip.ParsePrefix(s)
+	if alone, notAddress := netip.ParseAddr(s); notAddress == nil && alone.Zone() == "" {
+		network, err = alone.Prefix(alone.BitLen())
 	}
-	switch {
-	case err != nil || p.Addr().Is4In6():
-		return nil, wrong(show(text)+" is not a network", "such as 10.0.0.0/8 or 2001:db8::/32")
-	case p != p.Masked():
-		return nil, wrong(show(text)+" has bits beyond its mask", p.Masked().String())
+
+	if err != nil || network.Addr().Is4In6() {
+		return nil, wrong(show(s)+" is not a network", "such as 10.0.0.0/8 or 2001:db8::/32")
 	}
-	return p, nil
+	if network != network.Masked() {
+		return nil, wrong(show(s)+" has bits beyond its mask", network.Masked().String())
+	}
+	return network, nil
 }
 
+// format returns a value as it is written in YAML, on one line.
 func format(v reflect.Value) string {
 	value := v.Interface()
 	switch x := value.(type) {
 	case time.Duration:
 		value = text.Duration(x)
-	case MaxOut:
-		return string(x)
+	case Database:
+		value = x.URL
+	case MaxOut: // a number needs no quotes
+		return x.String()
 	}
+
 	var n yaml.Node
 	_ = n.Encode(value) // no setting is of a type that has no YAML
 	n.Style |= yaml.FlowStyle

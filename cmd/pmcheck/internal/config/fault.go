@@ -20,8 +20,13 @@ type Fault struct {
 
 // Error returns "origin: key: problem (hint)" in one line, without the parts that are empty.
 func (f Fault) Error() string {
-	parts := []string{f.at.String(), f.key, f.problem}
-	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
+	var parts []string
+	for _, part := range []string{f.at.String(), f.key, f.problem} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, ": ")
 }
 
 // wrong returns the error of a value that cannot be read. The hint may be empty.
@@ -47,12 +52,12 @@ func (p place) String() string {
 	return p.file + ":" + strconv.Itoa(p.line)
 }
 
-func (l *Loaded) fault(at place, key, problem, hint string) {
-	l.faults = append(l.faults, Fault{at, key, wrong(problem, hint).Error()})
+func (l *loader) fault(at place, key, problem, hint string) {
+	l.faults = append(l.faults, Fault{at: at, key: key, problem: wrong(problem, hint).Error()})
 }
 
-// take records the faults in an error of a decoder, which joins those of the items of a list.
-func (l *Loaded) take(err error, key string, at place) {
+// take records the faults in an error of a decoder, which joins the errors of the items of a list.
+func (l *loader) take(err error, key string, at place) {
 	switch e := err.(type) {
 	case nil:
 	case interface{ Unwrap() []error }:
@@ -71,6 +76,7 @@ func join(faults []Fault) error {
 	slices.SortStableFunc(faults, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(a.at.file, b.at.file), cmp.Compare(a.at.line, b.at.line))
 	})
+
 	var errs []error
 	for _, f := range faults {
 		errs = append(errs, f)
@@ -83,10 +89,13 @@ func join(faults []Fault) error {
 func suggest(key string, keys []string) (hint string) {
 	last := func(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
 	like := func(a, b string) float64 { return smetrics.JaroWinkler(a, b, 0.7, 4) }
+
 	most := 0.87
-	for _, k := range keys {
-		if l := like(last(key), last(k)) + like(key, k)/100; l > most {
-			hint, most = "did you mean "+k+"?", l
+	for _, candidate := range keys {
+		likeness := like(last(key), last(candidate)) + like(key, candidate)/100
+		if likeness > most {
+			hint = "did you mean " + candidate + "?"
+			most = likeness
 		}
 	}
 	return hint

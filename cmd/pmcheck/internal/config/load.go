@@ -62,18 +62,29 @@ type Loaded struct {
 	// have may be from elsewhere then, or empty: the daemon is often installed before Puppet.
 	Doubt error
 
-	options Options
-	places  map[string]place // of the settings that are not defaults
-	faults  []Fault
+	places map[string]place // of the settings that are not defaults
 }
 
 // Settings returns every setting in the order of Config.
 func (l *Loaded) Settings() []Setting {
 	var list []Setting
 	for _, f := range fields(&l.Config) {
-		list = append(list, Setting{f.key, format(f.value), cmp.Or(l.places[f.key].String(), "default")})
+		list = append(list, Setting{
+			Key:    f.key,
+			Value:  format(f.value),
+			Origin: cmp.Or(l.places[f.key].String(), "default"),
+		})
 	}
 	return list
+}
+
+// loader makes a Loaded.
+type loader struct {
+	options Options
+	config  Config
+	places  map[string]place
+	faults  []Fault
+	doubt   error
 }
 
 // Load reads every source and returns the resulting configuration. The error has a line
@@ -83,29 +94,41 @@ func (l *Loaded) Settings() []Setting {
 // Puppet's configuration is used only for settings that no other source has, so there is no Doubt on a host without
 // Puppet if probe.certname, certificate, key, ca and crl are set.
 func Load(o Options) (*Loaded, error) {
-	l := &Loaded{Config: Default(), options: o, places: map[string]place{}}
-	if o.Checks != nil {
-		l.Config.Checks = o.Checks
-	}
 	name := cmp.Or(o.File, DefaultFile)
-	data, err := o.Content, error(nil)
-	if data == nil {
-		data, err = o.read(name)
-	}
-	if o.File == "" && errors.Is(err, fs.ErrNotExist) {
+	data, err := o.fileContent(name)
+	absent := o.File == "" && errors.Is(err, fs.ErrNotExist)
+	if absent {
 		err = nil
-	} else {
-		l.Content = data
-		l.File, _ = filepath.Abs(name) // it fails in a directory that is gone, and only a reader needs it
+	}
+
+	l := &loader{options: o, config: Default(), places: map[string]place{}}
+	if o.Checks != nil {
+		l.config.Checks = o.Checks
 	}
 	l.decode(name, data)
-	if err != nil {
-		return l, fmt.Errorf("read configuration: %w", err)
+	if err == nil {
+		l.validate()
+		l.askPuppet()
+		l.config.Probe.MaxAge = l.config.Probe.outlives()
 	}
-	l.validate()
-	l.askPuppet()
-	l.Config.Probe.MaxAge = l.Config.Probe.maxAge()
-	return l, join(l.faults)
+
+	loaded := &Loaded{Config: l.config, Doubt: l.doubt, places: l.places}
+	if !absent {
+		loaded.Content = data
+		loaded.File, _ = filepath.Abs(name) // it fails in a directory that is gone, and only a reader needs it
+	}
+	if err != nil {
+		return loaded, fmt.Errorf("read configuration: %w", err)
+	}
+	return loaded, join(l.faults)
+}
+
+// fileContent returns what the file of this name contains.
+func (o Options) fileContent(name string) ([]byte, error) {
+	if o.Content != nil {
+		return o.Content, nil
+	}
+	return o.read(name)
 }
 
 // read returns the content of a configuration file, of 1 MiB at most: the daemon must not die of a log in its place.

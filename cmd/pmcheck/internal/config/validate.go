@@ -18,25 +18,25 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// validate checks the rules for single settings, which are in their tags, and those that involve several settings.
-func (l *Loaded) validate() {
-	c := l.Config
-	for _, f := range fields(&l.Config) {
+// validate checks the rules of single settings, which are in their tags, and the rules that involve several settings.
+func (l *loader) validate() {
+	for _, f := range fields(&l.config) {
 		l.setting(f)
 	}
+
+	c := l.config
 	l.rule("listen", isAddress(c.Listen), show(c.Listen)+" is not an address",
 		"host:port, or :9200 for every interface")
 	l.rule("allow", len(c.Allow) > 0, "is empty", "leave it out to allow every client")
 	l.rule("unit.names", len(c.Checks.Unit().Names) > 0, "is empty", "to watch no unit, set checks.unit: off")
-	db := c.Checks.PuppetDB().Address
-	l.rule("puppetdb.address", db == "" || isTarget(db),
-		show(db)+" is not a host and port", "such as localhost:8081")
+	puppetDB := c.Checks.PuppetDB().Address
+	l.rule("puppetdb.address", puppetDB == "" || isTarget(puppetDB),
+		show(puppetDB)+" is not a host and port", "such as localhost:8081")
 	for _, m := range c.Fleet {
 		_, err := MemberURL(m)
 		l.rule("fleet", err == nil, show(m)+" is not a master", "such as m1 or m1:9200")
 	}
-	l.rule("max_out", c.MaxOut.valid(), show(string(c.MaxOut))+" is not a number of masters",
-		"1 to 1000, or a percentage such as 5%")
+
 	l.services(c.Services)
 	l.probe(c.Probe)
 	for _, one := range c.Checks {
@@ -46,23 +46,26 @@ func (l *Loaded) validate() {
 	l.budget(c.Budget)
 }
 
-func (l *Loaded) rule(key string, ok bool, problem, hint string) {
+func (l *loader) rule(key string, ok bool, problem, hint string) {
 	if !ok {
 		l.fault(l.places[key], key, problem, hint)
 	}
 }
 
 // setting applies the rules in the tags of a setting, which check.Check describes.
-func (l *Loaded) setting(f field) {
-	if low, high := f.tag.Get("min"), f.tag.Get("max"); high != "" {
-		ok := f.bound(low) <= f.value.Int() && f.value.Int() <= f.bound(high)
-		l.rule(f.key, ok, format(f.value)+" is out of range", low+" to "+high)
+func (l *loader) setting(f field) {
+	low := f.tag.Get("min")
+	high := f.tag.Get("max")
+	if high != "" {
+		inside := f.bound(low) <= f.value.Int() && f.value.Int() <= f.bound(high)
+		l.rule(f.key, inside, format(f.value)+" is out of range", low+" to "+high)
 	}
+
 	if f.tag.Get("path") == "" {
 		return
 	}
-	paths, are := f.value.Interface().([]string)
-	if path := f.value.String(); !are && path != "" {
+	paths, areSeveral := f.value.Interface().([]string)
+	if path := f.value.String(); !areSeveral && path != "" {
 		paths = []string{path}
 	}
 	for _, path := range paths {
@@ -71,8 +74,8 @@ func (l *Loaded) setting(f field) {
 }
 
 // bound parses a bound in a tag. Each configuration parses every tag, so this cannot fail.
-func (f field) bound(text string) int64 {
-	v, err := parse(f.value.Type(), text)
+func (f field) bound(written string) int64 {
+	v, err := parse(f.value.Type(), written)
 	if err != nil {
 		panic(err)
 	}
@@ -81,9 +84,14 @@ func (f field) bound(text string) int64 {
 
 // services checks the names of services, which become URL paths and parts of the
 // names of hold files. Paths with a meaning of their own are reserved.
-func (l *Loaded) services(names []string) {
-	taken := map[string]string{string(drain.Master): "always exists", "puppetdb": "exists if puppetdb.address is set",
-		"live": "is a reserved path", "status": "is a reserved path", "metrics": "is a reserved path"}
+func (l *loader) services(names []string) {
+	taken := map[string]string{
+		string(drain.Master): "always exists",
+		"puppetdb":           "exists if puppetdb.address is set",
+		"live":               "is a reserved path",
+		"status":             "is a reserved path",
+		"metrics":            "is a reserved path",
+	}
 	for _, n := range names {
 		l.rule("services", drain.CheckName(n) == nil, show(n)+" is not the name of a service",
 			"a-z, 0-9, dot, underscore and hyphen")
@@ -92,15 +100,17 @@ func (l *Loaded) services(names []string) {
 	}
 }
 
-func (l *Loaded) probe(p Probe) {
+func (l *loader) probe(p Probe) {
 	target, plain := strings.CutPrefix(p.Address, "http://")
 	l.rule("probe.address", isTarget(target), show(p.Address)+" is not a host and port", "such as localhost:8140")
-	l.rule("probe.address", !plain || !isTarget(target) || sockets.IsLocal(target), show(p.Address)+" is on another host",
+	exposed := plain && isTarget(target) && !sockets.IsLocal(target)
+	l.rule("probe.address", !exposed, show(p.Address)+" is on another host",
 		"plain HTTP is for a master on this host, whose TLS ends at the balancer")
-	l.rule("probe.address", !sockets.SameListener(target, l.Config.Listen),
+	l.rule("probe.address", !sockets.SameListener(target, l.config.Listen),
 		show(p.Address)+" is where pmcheck itself listens", "the address of Puppet Server, such as localhost:8140")
 	l.rule("probe.certname", isCertname(p.Certname), show(p.Certname)+" is not a certname",
 		"lower case, no spaces, no slash")
+
 	if p.Timeout >= p.Interval {
 		l.fault(cmp.Or(l.places["probe.timeout"], l.places["probe.interval"]), "probe.timeout",
 			fmt.Sprintf("%s is not below probe.interval, %s", text.Duration(p.Timeout), text.Duration(p.Interval)),
@@ -108,22 +118,27 @@ func (l *Loaded) probe(p Probe) {
 	}
 }
 
-func (l *Loaded) budget(b Budget) {
-	l.rule("budget.pool", matches(`^[0-9A-Za-z][0-9A-Za-z._-]{0,63}$`, b.Pool),
+func (l *loader) budget(b Budget) {
+	l.rule("budget.pool", validPool.MatchString(b.Pool),
 		show(b.Pool)+" is not the name of a pool", "letters, digits, dot, underscore and hyphen")
-	_, port, _, _ := b.Target()
-	l.rule("budget.database", b.Database == "" || isPort(port), "is not the URL of a database", // it may have a password
+	// The URL is not shown: it may have a password.
+	l.rule("budget.database", b.Database.valid(), "is not the URL of a database",
 		"such as postgresql://puppetdb.example.com/pmcheck; the host's Puppet certificate takes the place of a password")
 }
 
-func matches(pattern, s string) bool { return regexp.MustCompile(pattern).MatchString(s) }
+var (
+	validPool     = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z._-]{0,63}$`)
+	validCertname = regexp.MustCompile(`^[^A-Z/\\\s\x00]*$`)
+	validHost     = regexp.MustCompile(`^[0-9A-Za-z._-]*$`)
+)
 
-func isCertname(s string) bool { return matches(`^[^A-Z/\\\s\x00]*$`, s) }
+func isCertname(s string) bool { return validCertname.MatchString(s) }
 
 func isAddress(s string) bool {
 	host, port, _ := net.SplitHostPort(s) // both are empty if s has no port
 	_, notIP := netip.ParseAddr(host)
-	return isPort(port) && (notIP == nil || matches(`^[0-9A-Za-z._-]*$`, host))
+	isHost := notIP == nil || validHost.MatchString(host)
+	return isPort(port) && isHost
 }
 
 func isPort(s string) bool {

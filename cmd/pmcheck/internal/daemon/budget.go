@@ -37,7 +37,7 @@ func (d *Daemon) keepSlot(ctx context.Context) error {
 		if c := d.settings.Load(); k.settings != c { // the new one asks at once
 			k = &slotKeeper{settings: c, client: budget.New(*c)}
 		}
-		if k.settings.Budget.Database == "" {
+		if k.settings.Budget.Database.IsZero() {
 			d.budget.Store(nil)
 		} else if d.monitor.State().Judged() {
 			d.keepSlotOnce(ctx, k)

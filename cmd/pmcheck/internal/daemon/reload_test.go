@@ -29,10 +29,11 @@ func TestReloadSwitchesABudgetOnAndOff(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
 	c := r.config
-	c.Budget.Database = "postgres://" + r.master.Address() + "/pmcheck" // no PostgreSQL, which it reports
+	// No PostgreSQL is there, which the daemon reports.
+	must(t, c.Budget.Database.UnmarshalText([]byte("postgres://"+r.master.Address()+"/pmcheck")))
 	r.reload(c)
 	r.waitUntil(func() bool { return r.Status(time.Now()).Budget != nil })
-	c.Budget.Database = ""
+	c.Budget.Database = r.config.Budget.Database
 	r.reload(c)
 	r.waitUntil(func() bool { return r.Status(time.Now()).Budget == nil })
 }

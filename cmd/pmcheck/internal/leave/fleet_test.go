@@ -36,9 +36,9 @@ func TestMisses(t *testing.T) {
 		{"only a silent one", []leave.Witness{silent}, nobody},
 		{"the fleet is this master", nil, ""},
 	} {
-		maxOut := config.MaxOut("1")
+		maxOut := config.MaxOut{Number: 1}
 		if strings.HasPrefix(tt.name, "two may") {
-			maxOut = "2"
+			maxOut.Number = 2
 		}
 		list, named := leave.Misses(tt.others, maxOut)
 		if got := texts(list); got != tt.want || (len(named) > 0) != strings.Contains(tt.name, "silent") {

@@ -54,7 +54,7 @@ func NewWorld(c config.Config) World {
 		MaxOut:      c.MaxOut,
 		Fleet:       NewFleet(c.Fleet),
 	}
-	if c.Budget.Database != "" {
+	if !c.Budget.Database.IsZero() {
 		w.Claim = budget.New(c).Claim
 	}
 	return w

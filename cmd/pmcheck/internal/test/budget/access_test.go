@@ -56,7 +56,7 @@ func testServer(t *testing.T, db *lab.Postgres) {
 	_, err := budget.New(c).Look(t.Context())
 	assertUnreachable(t, err, "certificate")
 	c = db.Config(name(1))
-	c.Budget.Database = strings.Replace(c.Budget.Database, lab.PostgresHost, "127.0.0.1", 1)
+	c.Budget.Database.Host = "127.0.0.1"
 	_, err = budget.New(c).Look(t.Context())
 	assertUnreachable(t, err, "127.0.0.1")
 }
@@ -89,6 +89,6 @@ func testUnreachable(t *testing.T, db *lab.Postgres) {
 	fails("pmcheck", 0)
 	db.Stop()
 	fails("connection refused", 0)
-	c = client(db, name(1), func(c *config.Config) { c.Budget.Database = "postgresql://nowhere.invalid/pmcheck" })
+	c = client(db, name(1), func(c *config.Config) { c.Budget.Database.Host = "nowhere.invalid" })
 	fails("nowhere.invalid", 0)
 }

@@ -3,6 +3,8 @@ package budget_test
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -115,7 +117,7 @@ func testTooMany(t *testing.T, db *lab.Postgres) {
 
 // testPercentage: 10% of 20 masters are two, and of three one.
 func testPercentage(t *testing.T, db *lab.Postgres) {
-	percent := func(c *config.Config) { c.MaxOut = "10%" }
+	percent := func(c *config.Config) { c.MaxOut = config.MaxOut{Number: 10, Percent: true} }
 	look := func(n, allowed int) {
 		t.Helper()
 		if v, err := client(db, name(n), percent).Look(t.Context()); err != nil || v.Allowed != allowed {
@@ -161,5 +163,39 @@ func testText(t *testing.T, db *lab.Postgres) {
 	taken, is := errors.AsType[*budget.TakenError](err)
 	if !is || strings.ContainsAny(taken.Error(), "\x1b\n") || len(taken.Error()) > 1000 {
 		t.Errorf("error %q", err)
+	}
+}
+
+// testTwins: for each max_out that the configuration accepts, the database allows as many masters as MaxOut.Of, of a
+// pool of any size; what the database refuses, the configuration refuses, too.
+func testTwins(t *testing.T, db *lab.Postgres) {
+	texts := []string{"1", "2", "10", "99", "100", "101", "999", "1000",
+		"1%", "5%", "9%", "10%", "33%", "50%", "99%", "100%"}
+	for _, masters := range []int{0, 1, 2, 3, 9, 10, 19, 20, 21, 100, 199, 200} {
+		db.SQL("pmcheck", fmt.Sprintf("truncate pmcheck.seen; insert into pmcheck.seen "+
+			"select 'm' || n, 'puppet', now(), '1 hour' from generate_series(1, %d) as n", masters))
+		got := strings.Fields(db.SQL("pmcheck", fmt.Sprintf("select pmcheck.allowed('puppet', max_out) "+
+			"from unnest('{%s}'::text[]) with ordinality as t (max_out, n) order by n", strings.Join(texts, ","))))
+		var want []string
+		for _, text := range texts {
+			var maxOut config.MaxOut
+			lab.Must(t, maxOut.UnmarshalText([]byte(text)))
+			want = append(want, strconv.Itoa(maxOut.Of(masters)))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("of %d masters the database allows %v, for %v; want %v", masters, got, texts, want)
+		}
+	}
+
+	for _, text := range []string{"", "0", "00", "01", "05%", "0%", "-1", "+1", "1.5", "1e2", "%", "5%%", "5 %", " 5",
+		"10000", "10000%", "0x10", "1_0", "five"} {
+		var maxOut config.MaxOut
+		if maxOut.UnmarshalText([]byte(text)) == nil {
+			t.Errorf("the configuration accepts %q", text)
+		}
+		out, err := db.TrySQL("pmcheck", fmt.Sprintf("select pmcheck.allowed('puppet', '%s')", text))
+		if err == nil || !strings.Contains(out, "is neither a number nor a percentage") {
+			t.Errorf("the database accepts %q: %s", text, out)
+		}
 	}
 }

@@ -23,7 +23,7 @@ func TestHundredMastersLeaveAtOnce(t *testing.T) {
 	// A slot is given back at once here, so that a hundred turns take no hour.
 	db.SQL("pmcheck", strings.Replace(budget.Schema(), "< clock_timestamp() - settle", "< clock_timestamp()", 1))
 	startedLongAgo(db)
-	percent := func(c *config.Config) { c.MaxOut = "5%" }
+	percent := func(c *config.Config) { c.MaxOut = config.MaxOut{Number: 5, Percent: true} }
 	clients := map[string]*budget.Client{}
 	for _, n := range names(masters) {
 		clients[n] = client(db, n, percent)

@@ -34,6 +34,7 @@ func TestBudget(t *testing.T) {
 		{"a slot lapses as its own master has configured", testLapse},
 		{"an answer with more slots than a pool can have is refused as that", testTooMany},
 		{"a percentage is of the masters that were seen", testPercentage},
+		{"max_out means the same to the database and to the configuration", testTwins},
 		{"pools are apart, and a master that is out keeps its own", testPools},
 		{"text of others is printable", testText},
 		{"an unreachable database is an error within the timeout", testUnreachable},

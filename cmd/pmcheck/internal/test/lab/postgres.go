@@ -18,8 +18,8 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
-// PostgresHost is the name in the server's certificate.
-const PostgresHost = "localhost"
+// postgresHost is the name in the server's certificate.
+const postgresHost = "localhost"
 
 // A Postgres is Debian's PostgreSQL server, set up as in leaving.md: TLS with a certificate
 // of a Puppet CA, and masters that log in with their own certificates.
@@ -44,7 +44,7 @@ func StartPostgres(tb testing.TB, masters ...string) *Postgres {
 	p := &Postgres{
 		tb:      tb,
 		dir:     tempDir(tb),
-		host:    PostgresHost,
+		host:    postgresHost,
 		address: Address(tb, "127.0.0.1"),
 		ca:      newAuthority(tb, "Puppet CA: lab"),
 	}
@@ -162,7 +162,7 @@ func (p *Postgres) Config(certname string) config.Config {
 	c, files := config.Default(), p.CertFiles(certname)
 	c.Probe.Certname = certname
 	c.Probe.Certificate, c.Probe.Key, c.Probe.CA, c.Probe.CRL = files.Certificate, files.Key, files.CA, files.CRL
-	c.Budget.Database = p.URL()
+	Must(p.tb, c.Budget.Database.UnmarshalText([]byte(p.URL())))
 	return c
 }
 
