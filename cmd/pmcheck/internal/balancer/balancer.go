@@ -7,7 +7,7 @@
 // Not every client counts for every question. Each question is a method of [List]:
 //
 //	may one more check keep the master?     the balancer that asks, by Rule
-//	does its view matter to another one?    Rule.matters: not if it is lone, or hides the hold
+//	does its view matter to the others?     Rule.matters: not if it is lone, or hides the hold
 //	must it have let go of the master?      Told, and Counts; not Lone while the hold is leaving
 //	does it forbid a command?               Told, Lone; and a stop, only if AllLone
 //	does its view replace the fleet?        Decide: only if the setting balancers lists it
@@ -32,18 +32,20 @@ const (
 	// goneAfter is the shortest time without a check after which a balancer counts as
 	// gone; a slow one is given three of its intervals.
 	goneAfter = 10 * time.Second
-	// unknownGoneAfter is the same for a client whose interval is not known: one that
+	// unknownGoneAfter is the same for a client whose interval is not known: a client that
 	// asked once, as AWS asks every 10 or 30 s, and HAProxy after a refusal, as it asks
 	// every downinter once it has the master DOWN.
 	unknownGoneAfter = 100 * time.Second
-	// slowest is the longest pause between the checks of a balancer that does not send its view, and
-	// steadyChecks how many of them in a row make a client a balancer. One that asks less often is
-	// assumed to be a monitoring check, or a person.
-	slowest      = time.Minute
+	// slowest is the longest pause between the checks of a balancer that does not send its view. A client that
+	// asks less often is assumed to be a monitoring check, or a person.
+	slowest = time.Minute
+	// steadyChecks is how many checks in a row, none later than slowest, make a client a balancer.
 	steadyChecks = 5
-	// SilentAfter is how long ago a balancer must have asked last to be shown as silent, and silentFor how
-	// long it is: a restart of a balancer is none, and one that was removed is forgotten.
-	SilentAfter, silentFor = time.Minute, 24 * time.Hour
+	// SilentAfter is how long ago a balancer must have asked last to be shown as silent: longer than a restart of
+	// HAProxy takes.
+	SilentAfter = time.Minute
+	// silentFor is how long ago it may have asked last: a balancer that was removed is forgotten.
+	silentFor = 24 * time.Hour
 	// ExpectedBack is how long a server that has left is expected back: a boot, or a start of
 	// Puppet Server, takes minutes.
 	ExpectedBack = 15 * time.Minute
@@ -96,14 +98,17 @@ type Balancer struct {
 // client that sends its view or is listed is a balancer. Others count from their fifth check
 // on, if each followed the one before within a minute, unless they are on this host.
 func (b *Balancer) Counts() bool {
-	return b.View != nil || b.Listed || b.Checks >= steadyChecks && !b.Source.IsLoopback()
+	if b.View != nil || b.Listed {
+		return true
+	}
+	return b.Checks >= steadyChecks && !b.Source.IsLoopback()
 }
 
 // Refused reports whether the last answer to the balancer was that it should not use the master.
 func (b *Balancer) Refused() bool { return b.Answer.Code >= http.StatusBadRequest }
 
-// Told returns how often in a row the balancer has been refused, or has been told to use the master.
-func (b *Balancer) Told(refused bool) int64 {
+// InARow returns how often in a row the balancer has been refused, or has been told to use the master.
+func (b *Balancer) InARow(refused bool) int64 {
 	if b.Refused() != refused {
 		return 0
 	}
@@ -118,10 +123,12 @@ func (b *Balancer) Missing(now time.Time) (servers int, since time.Duration) {
 	if b.View == nil || !b.Pooled() {
 		return 0, 0
 	}
+
 	since = now.Sub(b.OthersSeen)
 	if since >= ExpectedBack {
 		return 0, since
 	}
+
 	others := b.View.OthersWeight()
 	if others == 0 {
 		return max(1, b.Others()), since
@@ -150,8 +157,8 @@ func (b *Balancer) Backend() string {
 // Turns reports whether the balancer is a backend without agents, in which masters take turns.
 func (b *Balancer) Turns() bool { return b.Backend() == TurnBackend }
 
-// servers returns how many servers a weight stands for. Less than half the weight of one is none: one that returns
-// gets its weight gradually, and others may weigh less than this one.
+// servers returns how many servers a weight stands for. Less than half the weight of a server is none: a server that
+// returns gets its weight gradually, and others may weigh less than this one.
 func (b *Balancer) servers(weight int) int {
 	unit := max(1, b.UnitWeight)
 	return max(0, weight+unit/2) / unit
@@ -161,25 +168,35 @@ func (b *Balancer) servers(weight int) int {
 func (b *Balancer) observe(before, v *View, now time.Time) {
 	b.justOut = !v.Sends() && before != nil && before.Sends()
 
-	// A server that is UP and counts steps was refused lately, or its HAProxy has just started and has not checked
-	// the others yet. A server that was not refused did not lose its steps.
-	rises := v.Sends() && v.Steps != 0
-	wasNotUp := before == nil || !before.Sends()
-	b.starts = rises && (wasNotUp || b.starts || !b.Refused())
-
+	b.starts = b.justStarted(before, v)
 	b.UnitWeight = max(b.UnitWeight, v.Weight)
 	if others := v.OthersWeight(); others > 0 && !b.starts {
 		b.meet(others, v, now)
 	}
 }
 
+// justStarted reports whether the view is of a HAProxy that has just started and has not checked the other servers yet.
+// It then has this server UP, with steps to count. So has a HAProxy whose server was refused lately.
+func (b *Balancer) justStarted(before, v *View) bool {
+	settled := v.Steps == 0
+	if !v.Sends() || settled {
+		return false
+	}
+
+	wasUp := before != nil && before.Sends()
+	if !wasUp || b.starts {
+		return true
+	}
+	return !b.Refused() // a server that was not refused did not lose its steps
+}
+
 // meet takes into account that the balancer has other servers, of so much weight.
 func (b *Balancer) meet(others int, v *View, now time.Time) {
 	if !b.Pooled() {
+		b.OthersWeight = max(b.OthersWeight, others)
 		// While this master is out, it may be the weight of backups: whether there are
 		// others shows beside it. While one of the two comes back slowly, the total may be
-		// that of the main server alone, and this master its backup: 100/7, or 7/100.
-		b.OthersWeight = max(b.OthersWeight, others)
+		// the weight of the main server alone, and this master its backup: 100/7, or 7/100.
 		beside := v.Sends() && v.WeightTotal >= v.Weight && !v.throttled
 		if beside {
 			b.OthersSeen = now
@@ -202,7 +219,7 @@ type Check struct {
 	Service drain.Service
 	URI     string // what it asked for
 	Codes   answer.Codes
-	View    string // the header StateHeader; empty if there was none
+	Header  string // the StateHeader; empty if there was none
 	Listed  bool   // the setting balancers contains the client's network
 }
 
@@ -224,10 +241,12 @@ func (b *Balancer) Hides(mode drain.Mode) bool {
 }
 
 func (b *Balancer) gone(now time.Time) bool {
-	silent := now.Sub(b.Seen)
 	least := goneAfter
-	if b.Checks < 2 || b.View != nil && b.Refused() {
+	isDown := b.View != nil && b.Refused()
+	if b.Checks < 2 || isDown {
 		least = unknownGoneAfter
 	}
+
+	silent := now.Sub(b.Seen)
 	return silent > least && silent.Seconds() > 3*b.Interval
 }

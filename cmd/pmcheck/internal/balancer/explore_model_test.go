@@ -289,7 +289,7 @@ func (m *master) answer(s *schedule, p *process, b *backend, header string) (cod
 		Source:  p.address,
 		Service: service,
 		Codes:   codes.Filled(),
-		View:    header,
+		Header:  header,
 	}, rule, func(spare bool) answer.Answer { return answer.Decide(moment, codes, spare) })
 	if most > 0 {
 		shift = time.Duration(s.pick(delay, int(most/s.grid())+1)) * s.grid()

@@ -39,7 +39,10 @@ func (l List) Silent(now time.Time) List {
 	current := l.Current(now)
 	return l.keep(func(b *Balancer) bool {
 		since := now.Sub(b.Seen)
-		if !b.Counts() || !b.gone(now) || since < SilentAfter || since > silentFor {
+		if since < SilentAfter || since > silentFor {
+			return false
+		}
+		if !b.Counts() || !b.gone(now) {
 			return false
 		}
 		return !current.any(func(c *Balancer) bool { return c.Source == b.Source && c.Service == b.Service })
@@ -87,8 +90,8 @@ func (l List) AllLone(now time.Time) bool {
 	return len(agents) > 0 && !agents.any(func(b *Balancer) bool { return !b.Lone(now) })
 }
 
-// AllStranded reports whether there are balancers, and each of them sends its agents to this master for want of
-// another one, be it for a moment.
+// AllStranded reports whether there are balancers, and each of them sends its agents to this master because it has no
+// other server, be it for a moment.
 func (l List) AllStranded() bool {
 	agents := l.WithAgents()
 	return len(agents) > 0 && !agents.any(func(b *Balancer) bool { return b.View == nil || !b.View.Last() })
@@ -126,8 +129,8 @@ func (l List) Decide(service drain.Service, mode drain.Mode, now time.Time) bool
 	return len(told.Trusted().Pool(now)) > 0 && len(told.Blind()) == 0
 }
 
-// LoneAt reports whether an address is that of trusted balancers all of which have this master alone: their agents
-// can go nowhere else, so a stop does not wait for their connections.
+// LoneAt reports whether trusted balancers at an address all have this master alone: their agents can go nowhere
+// else, so a stop does not wait for their connections.
 func (l List) LoneAt(source netip.Addr, now time.Time) bool {
 	there := l.keep(func(b *Balancer) bool { return b.Source == source })
 	return len(there) > 0 && !there.any(func(b *Balancer) bool { return !b.Listed || !b.Lone(now) })

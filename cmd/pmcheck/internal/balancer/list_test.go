@@ -137,8 +137,9 @@ func TestACodeBelow400IsAGoodAnswer(t *testing.T) {
 			t.Errorf("?maint=%d hides the hold: %v", code, got)
 		}
 		told := map[bool]int64{b.Refused(): 7, !b.Refused(): 0}
-		if b.Refused() == good || b.Told(true) != told[true] || b.Told(false) != told[false] {
-			t.Errorf("%d: refused %v, told %d times to use it, %d not to", code, b.Refused(), b.Told(false), b.Told(true))
+		if b.Refused() == good || b.InARow(true) != told[true] || b.InARow(false) != told[false] {
+			t.Errorf("%d: refused %v, told %d times to use it, %d not to", code, b.Refused(), b.InARow(false),
+				b.InARow(true))
 		}
 	}
 }
@@ -206,7 +207,8 @@ func TestAnIntervalIsBelievedForFiveMinutes(t *testing.T) {
 	}
 	for range 2 { // a day apart
 		now = now.Add(24 * time.Hour)
-		record(tracker, netip.MustParseAddr("198.51.100.9"), Check{View: "UP; name=a/m1; node=forged; weight=1/2"}, 200, now)
+		forged := Check{Header: "UP; name=a/m1; node=forged; weight=1/2"}
+		record(tracker, netip.MustParseAddr("198.51.100.9"), forged, 200, now)
 	}
 	if kept := tracker.All().Current(now.Add(3*longestInterval + time.Second)).pick("forged"); len(kept) > 0 {
 		t.Errorf("a client that asks once a day is waited for: %+v", kept)

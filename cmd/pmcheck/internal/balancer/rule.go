@@ -26,8 +26,8 @@ type Rule struct {
 	now     time.Time
 }
 
-// NewRule returns the rule for the checks of a service at a moment, of which the answer is made, too: with a later
-// one, a hold that is lifted meanwhile would not be leaving. leaves reports whether a hold on another service is
+// NewRule returns the rule for the checks of a service at a moment. The answer must be made of the same moment: a hold
+// that is lifted between two moments would be leaving in one only. leaves reports whether a hold on another service is
 // leaving, and maxOut is how many servers a balancer may miss, this master included.
 func NewRule(m monitor.Moment, leaves func(service drain.Service) bool, maxOut config.MaxOut) Rule {
 	return Rule{
@@ -40,50 +40,59 @@ func NewRule(m monitor.Moment, leaves func(service drain.Service) bool, maxOut c
 	}
 }
 
-// Keeps returns why balancers of the service keep a master that is leaving. Of one that is ready it returns why
-// they would: a budget decides between masters then.
+// Keeps returns why balancers of the service keep a master that is leaving. If the master is ready, it returns why
+// they would keep it. With a budget, which decides between masters, they would only ask for another server.
 func (r Rule) Keeps(all List, budget bool) (list []Obstacle) {
 	trial := r.mode == drain.Ready
 	if trial {
-		r.leaving, r.mode = drain.LeavingInTurn, drain.Drain
+		r.mode = drain.Drain
 		r.leaves = func(drain.Service) bool { return true }
+		r.leaving = drain.LeavingInTurn
 		if budget {
 			r.leaving = drain.LeavingBesideSpare
 		}
 	}
+
 	for i := range all {
 		b := &all[i]
 		if b.Service != r.service {
 			continue
 		}
-		why, keeps := r.keeps(b, all)
-		if keeps && !(trial && why.Kind == ObstacleOrder) && !slices.Contains(list, why) {
-			list = append(list, why)
+		why, keeps := r.keptBy(b, all)
+		if !keeps || slices.Contains(list, why) {
+			continue
 		}
+		// Without a hold every balancer has the master in, so all but the first would wait for another.
+		if trial && why.Kind == ObstacleOrder {
+			continue
+		}
+		list = append(list, why)
 	}
 	return list
 }
 
-// keeps reports whether balancer b keeps the master, and why: it is then answered by the verdict, as if
+// keptBy reports whether balancer b keeps the master, and why: it is then answered by the verdict, as if
 // there was no hold. all are the balancers that still ask, b among them.
-func (r Rule) keeps(b *Balancer, all List) (why Obstacle, keeps bool) {
+func (r Rule) keptBy(b *Balancer, all List) (why Obstacle, keeps bool) {
 	if !r.asks(b) {
 		return why, false
 	}
+
 	if b.Spare() == 0 { // its agents would go nowhere; a pool whose other server has died heals by itself
 		return b.without(r.now), true
 	}
 	if r.leaving == drain.LeavingBesideSpare {
 		return why, false
 	}
+
 	if b.View.Sends() {
 		return r.waits(b, all)
 	}
 	return r.takesBack(b, all)
 }
 
-// asks reports whether the balancer has a say: a balancer without a view, and one that hides the hold from itself,
-// follows the answers.
+// asks reports whether the balancer has a say. A balancer without a view follows the answers, and so does a balancer
+// that hides the hold from itself.
 func (r Rule) asks(b *Balancer) bool {
 	return r.leaving != drain.Firm && b.View != nil && !b.Hides(r.mode)
 }
@@ -98,6 +107,7 @@ func (r Rule) waits(b *Balancer, all List) (why Obstacle, waits bool) {
 	if !b.fitted {
 		return NewObstacle(ObstacleTurn, "balancer %s has its other servers only since now", b.Label()), true
 	}
+
 	for _, o := range r.others(b, all) {
 		if !o.fits(r.maxOut, r.now) {
 			return o.without(r.now), true
@@ -119,14 +129,17 @@ func (r Rule) takesBack(b *Balancer, all List) (why Obstacle, takesBack bool) {
 			return NewObstacle(ObstacleOrder, "balancer %s comes first", o.Label()), true
 		}
 	}
+
 	if b.fits(r.maxOut, r.now) {
 		return why, false
 	}
+
 	// Two checks have crossed, and two masters have left. Later, while its last agents finish, a master does not
-	// return because another one dies. A balancer that counts good answers was not refused, and goes on.
+	// return because another master dies. A balancer that counts good answers was not refused, and goes on.
 	if b.justOut || !b.Refused() {
 		return b.without(r.now), true
 	}
+
 	// Two masters that got half of their balancers each would wait for each other for ever.
 	for _, o := range r.others(b, all) {
 		if o.View.Sends() {
@@ -141,11 +154,12 @@ func (r Rule) others(b *Balancer, all List) List {
 	return all.keep(func(o *Balancer) bool { return o.key() != b.key() && r.matters(o) })
 }
 
-// matters reports whether what a balancer says matters to another one. A lone balancer keeps the master until the
+// matters reports whether what a balancer says matters to the others. A lone balancer keeps the master until the
 // hold is firm, so nothing waits for it.
 func (r Rule) matters(o *Balancer) bool {
 	concerned := o.View != nil && !o.Hides(r.mode) && r.leaves(o.Service)
-	if o.Turns() && o.Pooled() { // a master that is back in the pool before it is back there could cross another one
+	// A master that is back in the pool before it is back in the backend of the turns could cross another master.
+	if o.Turns() && o.Pooled() {
 		return concerned
 	}
 	return concerned && !o.Lone(r.now)
@@ -164,12 +178,12 @@ func (b *Balancer) Spare() int {
 }
 
 // fits reports whether the balancer misses no more servers than it may if this master is out.
-func (b *Balancer) fits(most config.MaxOut, now time.Time) bool {
+func (b *Balancer) fits(maxOut config.MaxOut, now time.Time) bool {
 	missing, _ := b.Missing(now)
-	return b.Spare() > 0 && missing < most.Of(b.Others()+1)
+	return b.Spare() > 0 && missing < maxOut.Of(b.Others()+1)
 }
 
-// without says which server the balancer cannot do without: this one, or one that is missing.
+// without says which server the balancer cannot do without: this one, or a server that is missing.
 func (b *Balancer) without(now time.Time) Obstacle {
 	missing, since := b.Missing(now)
 	if missing == 0 {

@@ -75,7 +75,7 @@ func (tt ruleTest) answers(t *testing.T) (codes []string) {
 		}
 		if len(fields) > 1 {
 			weight, state := fields[len(fields)-1], strings.Join(fields[1:len(fields)-1], " ")
-			c.View = fmt.Sprintf("%s; name=puppet%s/m1; node=%s; weight=%s; scur=0/0; qcur=0", state, service, lb, weight)
+			c.Header = fmt.Sprintf("%s; name=puppet%s/m1; node=%s; weight=%s; scur=0/0; qcur=0", state, service, lb, weight)
 		}
 		rule := holds.rule(c.Service, maxOutOf(t, cmp.Or(tt.maxOut, "1")), now)
 		a, shift := tracker.Answer(c, rule, func(spare bool) answer.Answer {

@@ -12,12 +12,13 @@ import (
 // Tracker can have written it.
 type Saved List
 
-// UnmarshalJSON reads the balancers, of which there are no more than a Tracker remembers.
+// UnmarshalJSON reads no more balancers than a Tracker remembers.
 func (s *Saved) UnmarshalJSON(data []byte) error {
 	list, err := bounded.List[Balancer](data, maxBalancers)
 	if err != nil {
 		return fmt.Errorf("balancers: %w", err)
 	}
+
 	for i := range list {
 		if what := list[i].impossible(); what != "" {
 			return fmt.Errorf("balancer %d: no Tracker keeps such %s", i, what)
@@ -29,36 +30,52 @@ func (s *Saved) UnmarshalJSON(data []byte) error {
 
 // impossible returns what of a balancer no Tracker keeps: "" if there is nothing.
 func (b *Balancer) impossible() string {
-	unprintable := func(shown string) bool { return shown != text.Printable(shown, maxName) }
-	if slices.ContainsFunc([]string{string(b.Service), b.Asks, b.Answer.Body}, unprintable) {
+	texts := []string{string(b.Service), b.Asks, b.Answer.Body}
+	if slices.ContainsFunc(texts, isUnprintable) {
 		return "texts"
 	}
-	if !isName(b.Node) || !isName(b.Name) || b.Source.Zone() != "" {
+
+	if !isName(b.Node) || !isName(b.Name) {
 		return "names"
 	}
-	noCode := func(code int) bool { return code < 0 || code > 599 }
-	if slices.ContainsFunc([]int{b.Drain, b.Maint, b.Unhealthy, b.Answer.Code}, noCode) {
+	if b.Source.Zone() != "" {
+		return "names"
+	}
+
+	codes := []int{b.Drain, b.Maint, b.Unhealthy, b.Answer.Code}
+	if slices.ContainsFunc(codes, isNoCode) {
 		return "codes"
 	}
-	// The interval becomes a duration, and the weights are added up.
-	counted := b.Checks >= 0 && b.Answers >= 0 && !outside(b.OthersWeight, b.UnitWeight)
-	if !counted || b.Interval < 0 || b.Interval > maxNumber {
+
+	if b.Checks < 0 || b.Answers < 0 {
 		return "numbers"
 	}
-	if b.View != nil && b.View.impossible() {
+	// The weights are added up, and the interval becomes a duration.
+	if isOutside(b.OthersWeight) || isOutside(b.UnitWeight) {
+		return "numbers"
+	}
+	if b.Interval < 0 || b.Interval > maxNumber {
+		return "numbers"
+	}
+
+	if b.View != nil && !b.View.isPossible() {
 		return "a view"
 	}
 	return ""
 }
 
-// impossible reports whether the view is none that a header can have.
-func (v *View) impossible() bool {
-	return !isState(v.State) || outside(v.Step, v.Steps, v.Weight, v.WeightTotal, v.Sessions, v.SessionsTotal)
+// isPossible reports whether a header can say what the view says.
+func (v *View) isPossible() bool {
+	numbers := []int{v.Step, v.Steps, v.Weight, v.WeightTotal, v.Sessions, v.SessionsTotal}
+	return isState(v.State) && !slices.ContainsFunc(numbers, isOutside)
 }
+
+func isUnprintable(shown string) bool { return shown != text.Printable(shown, maxName) }
+
+// isNoCode reports whether a number is neither a status code nor 0, for a code that was not chosen.
+func isNoCode(code int) bool { return code < 0 || code > 599 }
 
 // maxNumber bounds the numbers in a view.
 const maxNumber = 1 << 31
 
-func outside(numbers ...int) bool {
-	return slices.ContainsFunc(numbers, func(n int) bool { return n < 0 || n > maxNumber })
-}
+func isOutside(n int) bool { return n < 0 || n > maxNumber }

@@ -81,7 +81,7 @@ func FuzzSaved(f *testing.F) {
 		var tracker Tracker
 		tracker.Restore(List(s), now)
 		for _, b := range s {
-			check := Check{Source: b.Source, Service: b.Service, URI: b.Asks, Codes: b.Codes, View: "UP; weight=1/2"}
+			check := Check{Source: b.Source, Service: b.Service, URI: b.Asks, Codes: b.Codes, Header: "UP; weight=1/2"}
 			tracker.Answer(check, Rule{now: now, leaving: "turn"}, func(bool) answer.Answer { return answer.Answer{Code: 200} })
 			if others, missing := b.Others(), first(b.Missing(now)); others < 0 || missing < 0 {
 				t.Errorf("%d others, %d missing", others, missing)
@@ -103,7 +103,7 @@ func FuzzCheck(f *testing.F) {
 	f.Fuzz(func(t *testing.T, uri, view string) {
 		var tracker Tracker
 		for i := range 3 {
-			c := Check{Source: netip.AddrFrom4([4]byte{byte(i)}), Service: "server", URI: uri, View: view}
+			c := Check{Source: netip.AddrFrom4([4]byte{byte(i)}), Service: "server", URI: uri, Header: view}
 			tracker.Answer(c, Rule{now: now}, func(bool) answer.Answer { return answer.Answer{Code: 200} })
 		}
 		assertRestored(t, tracker.All())

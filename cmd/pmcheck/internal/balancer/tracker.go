@@ -54,19 +54,26 @@ func (t *Tracker) Answer(c Check, r Rule, decide func(spare bool) answer.Answer)
 	a answer.Answer, shift time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+
 	b := t.note(c, r.now)
 	if b == nil { // there is no room: the master stays in
-		return decide(c.View == "" || r.leaving == drain.Firm), 0
+		return decide(c.Header == "" || r.leaving == drain.Firm), 0
 	}
-	spare, lets := true, false
+
+	spare := true
+	mayLose := false
 	if r.asks(b) {
-		_, keeps := r.keeps(b, t.all().Current(r.now))
-		spare, lets = !keeps, !keeps
-		if lets && b.View.Sends() && !b.letOff {
-			spare, shift = false, b.shift()
-		}
+		_, keeps := r.keptBy(b, t.copies().Current(r.now))
+		mayLose = !keeps
+		spare = mayLose
 	}
-	b.letOff, b.fitted = lets, b.fits(r.maxOut, r.now)
+	if mayLose && b.View.Sends() && !b.letOff {
+		spare = false
+		shift = b.shift()
+	}
+	b.letOff = mayLose
+	b.fitted = b.fits(r.maxOut, r.now)
+
 	a = decide(spare)
 	if b.Answer.Code != a.Code {
 		b.Answers = 0
@@ -89,45 +96,72 @@ func (t *Tracker) note(c Check, now time.Time) *Balancer {
 		Codes:   c.Codes,
 		Listed:  c.Listed,
 	}
-	view := parseView(c.View)
+	view := parseView(c.Header)
 	if view != nil {
-		asks.Node, asks.Name = view.node, view.name
+		asks.Node = view.node
+		asks.Name = view.name
 	}
 	b := t.admit(asks, now)
 	if b == nil {
 		return nil
 	}
-	gap := max(0, now.Sub(b.Seen))    // a daemon before may have had a clock that was ahead
-	seldom := c.Listed || view != nil // may ask so rarely that it seems gone after its first check
-	if b.Checks > 1 && b.gone(now) || !seldom && gap > slowest {
-		b.Checks, b.Interval = 0, 0 // that gap says nothing of how often it asks
-	}
-	switch { // a moving average
-	case b.Checks == 1:
-		b.Interval = gap.Seconds()
-	case b.Checks > 1:
-		b.Interval += (gap.Seconds() - b.Interval) / 4
-	}
-	b.Interval = min(b.Interval, longestInterval.Seconds())
-	before := b.View
-	b.Seen, b.View, b.Listed, b.Codes = now, view, c.Listed, c.Codes
+
+	mayBeSlow := c.Listed || view != nil
+	b.measure(mayBeSlow, now)
+	b.Checks++
+	b.Seen = now
 	b.Asks = text.Printable(c.URI, maxName)
+	b.Codes = c.Codes
+	b.Listed = c.Listed
+
+	before := b.View
+	b.View = view
 	if view != nil {
 		b.observe(before, view, now)
 	}
-	b.Checks++
 	return b
 }
 
-// admit returns the entry of a balancer, which it adds if there is none, or nil if there is no room. A client
-// with maxPerSource entries that is not listed loses its oldest one. A full list loses the oldest that has stopped
-// asking or does not count, or one of the network that has the most: however many names a client takes, it keeps no
-// balancer out.
+// measure takes the time since the last check into account. A balancer that may be slow may ask so rarely that it seems
+// gone after its first check.
+func (b *Balancer) measure(mayBeSlow bool, now time.Time) {
+	gap := max(0, now.Sub(b.Seen)) // a daemon before may have had a clock that was ahead
+	cameBack := b.Checks > 1 && b.gone(now)
+	tooSlow := !mayBeSlow && gap > slowest
+	if cameBack || tooSlow { // the gap says nothing of how often it asks
+		b.Checks = 0
+		b.Interval = 0
+	}
+
+	switch b.Checks {
+	case 0:
+	case 1:
+		b.Interval = gap.Seconds()
+	default: // a moving average
+		b.Interval += (gap.Seconds() - b.Interval) / 4
+	}
+	b.Interval = min(b.Interval, longestInterval.Seconds())
+}
+
+// admit returns the entry of a balancer, which it adds if there is none, or nil if there is no room.
 func (t *Tracker) admit(b Balancer, now time.Time) *Balancer {
-	if at := slices.IndexFunc(t.list, func(known *Balancer) bool { return known.key() == b.key() }); at >= 0 {
+	at := slices.IndexFunc(t.list, func(known *Balancer) bool { return known.key() == b.key() })
+	if at >= 0 {
 		return t.list[at]
 	}
 
+	t.makeRoom(b, now)
+	if len(t.list) >= maxBalancers {
+		return nil
+	}
+	t.list = append(t.list, &b)
+	return &b
+}
+
+// makeRoom forgets balancers for the sake of a new one. A client with maxPerSource entries that is not listed loses its
+// oldest entry. A full list loses the oldest balancer that has stopped asking or does not count, or else an entry of
+// the network that has the most: however many names a client takes, it keeps no balancer out.
+func (t *Tracker) makeRoom(b Balancer, now time.Time) {
 	shares := map[netip.Prefix]int{} // of networks that are not listed
 	for _, other := range t.list {
 		if !other.Listed {
@@ -137,23 +171,24 @@ func (t *Tracker) admit(b Balancer, now time.Time) *Balancer {
 	of := func(n netip.Prefix) func(*Balancer) bool {
 		return func(other *Balancer) bool { return !other.Listed && network(other.Source) == n }
 	}
+
 	own := network(b.Source)
 	if shares[own] >= maxPerSource && !b.Listed {
 		t.forgetOldest(of(own))
 	}
-	if len(t.list) >= maxBalancers {
-		t.forgetOldest(func(b *Balancer) bool { return b.gone(now) || !b.Counts() })
+	if len(t.list) < maxBalancers {
+		return
 	}
-	if len(t.list) >= maxBalancers {
-		if most := largest(shares); shares[most] > shares[own]+1 {
-			t.forgetOldest(of(most))
-		}
+
+	t.forgetOldest(func(b *Balancer) bool { return b.gone(now) || !b.Counts() })
+	if len(t.list) < maxBalancers {
+		return
 	}
-	if len(t.list) >= maxBalancers {
-		return nil
+
+	most := largest(shares)
+	if shares[most] > shares[own]+1 {
+		t.forgetOldest(of(most))
 	}
-	t.list = append(t.list, &b)
-	return &b
 }
 
 // largest returns the network with the most entries.
@@ -171,19 +206,20 @@ func largest(shares map[netip.Prefix]int) (most netip.Prefix) {
 func (t *Tracker) Restore(list List, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+
 	for _, b := range list {
 		if b.Seen.After(now) { // the clock was set back
 			b.Seen = now
 		}
-		b.Interval = min(b.Interval, longestInterval.Seconds())
 		if b.OthersSeen.After(now) {
 			b.OthersSeen = now
 		}
+		b.Interval = min(b.Interval, longestInterval.Seconds())
 		t.admit(b, now)
 	}
 }
 
-// network returns the network of which one client may have all addresses: the /64 of an IPv6
+// network returns the network whose addresses may all belong to one client: the /64 of an IPv6
 // address, or the IPv4 address alone.
 func network(source netip.Addr) netip.Prefix {
 	n, _ := source.Prefix(min(64, source.BitLen())) // the zero Prefix for an invalid address
@@ -200,15 +236,15 @@ func (t *Tracker) forgetOldest(of func(*Balancer) bool) {
 	t.list = slices.DeleteFunc(t.list, func(b *Balancer) bool { return b == oldest })
 }
 
-// All returns the balancers that ask, and those that no longer do, in a stable order. A slow one may ask again, and
-// its interval can be measured only if the time of its last check is still known.
+// All returns the balancers that ask, and the balancers that no longer do, in a stable order. A slow balancer may ask
+// again, and its interval can be measured only if the time of its last check is still known.
 func (t *Tracker) All() List {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.all()
+	return t.copies()
 }
 
-func (t *Tracker) all() List {
+func (t *Tracker) copies() List {
 	list := make(List, 0, len(t.list))
 	for _, b := range t.list {
 		list = append(list, *b)
@@ -222,11 +258,16 @@ func (t *Tracker) all() List {
 func (t *Tracker) Believe(networks []netip.Prefix) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+
 	listed := len(networks) > 0
-	t.list = slices.DeleteFunc(t.list, func(b *Balancer) bool {
-		return listed && !slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(b.Source) })
-	})
+	var believed []*Balancer
 	for _, b := range t.list {
+		contains := func(n netip.Prefix) bool { return n.Contains(b.Source) }
+		if listed && !slices.ContainsFunc(networks, contains) {
+			continue
+		}
 		b.Listed = listed
+		believed = append(believed, b)
 	}
+	t.list = believed
 }

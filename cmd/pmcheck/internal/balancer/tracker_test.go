@@ -129,7 +129,7 @@ func TestABalancerIsForgottenAfterItsPause(t *testing.T) {
 			if last = last.Add(tt.every); n > 1 && len(b.All().Current(last.Add(-1))) != 1 {
 				t.Errorf("%s: forgotten between two checks", tt.name)
 			}
-			record(b, lb, Check{View: tt.view}, tt.code, last)
+			record(b, lb, Check{Header: tt.view}, tt.code, last)
 		}
 		if len(b.All().Current(last.Add(tt.after))) != 1 || len(b.All().Current(last.Add(tt.after+1))) != 0 {
 			t.Errorf("%s: not forgotten after %s", tt.name, tt.after)
@@ -149,9 +149,9 @@ func TestACrowdKeepsNoSteadyBalancerOut(t *testing.T) {
 	for n := range 64 * maxPerSource {
 		from := netip.AddrFrom4([4]byte{198, 51, 100, byte(n / maxPerSource)})
 		view := fmt.Sprintf("DOWN; name=b%d/m1; node=hostile; weight=0/100", n%maxPerSource)
-		record(b, from, Check{View: view}, 503, now)
+		record(b, from, Check{Header: view}, 503, now)
 	}
-	record(b, late, Check{View: "UP; name=b/m1; node=lb1; weight=100/200"}, 200, now)
+	record(b, late, Check{Header: "UP; name=b/m1; node=lb1; weight=100/200"}, 200, now)
 	for _, source := range []netip.Addr{steady, late} {
 		if !b.All().Current(now).any(func(b *Balancer) bool { return b.Source == source }) {
 			t.Errorf("%s has lost its place", source)
@@ -192,7 +192,7 @@ func TestBalancerThatWasAwayCountsAsBefore(t *testing.T) {
 		ask := func(times int) (got Balancer) {
 			for range times {
 				now = now.Add(2 * time.Second)
-				record(b, lb, Check{View: tt.view}, 200, now)
+				record(b, lb, Check{Header: tt.view}, 200, now)
 				got = b.All().Current(now)[0]
 			}
 			return got
@@ -246,7 +246,7 @@ func TestOtherCodesFromOneAddressAreAnotherBalancer(t *testing.T) {
 		}
 	}
 	for _, code := range []int{404, 503} {
-		record(b, lb, Check{Codes: answer.Codes{Drain: code}, View: "UP; name=p/m1; node=lb1"}, 200, now)
+		record(b, lb, Check{Codes: answer.Codes{Drain: code}, Header: "UP; name=p/m1; node=lb1"}, 200, now)
 	}
 	if list := b.All().Current(now); len(list) != 3 || list[2].Checks != 2 {
 		t.Errorf("a balancer that names itself, and changes its codes: %+v", list)
@@ -285,7 +285,7 @@ func TestServerThatLeftRecentlyIsMissing(t *testing.T) {
 				continue
 			}
 			now = now.Add(time.Minute)
-			record(b, lb, Check{View: strings.Replace(view, " ", "; name=p/m1; node=lb1; weight=", 1)}, 200, now)
+			record(b, lb, Check{Header: strings.Replace(view, " ", "; name=p/m1; node=lb1; weight=", 1)}, 200, now)
 		}
 		if got, _ := b.All().Current(now)[0].Missing(now); got != tt.missing {
 			t.Errorf("%s: %d are missing, want %d", tt.name, got, tt.missing)
@@ -298,22 +298,22 @@ func TestServerThatLeftRecentlyIsMissing(t *testing.T) {
 func TestACrowdEvictsNoBalancer(t *testing.T) {
 	now, b := time.Now(), new(Tracker)
 	ask := func(from string, n int, c Check) {
-		if c.View != "" {
-			c.View = fmt.Sprintf("UP; name=b%d/m1; node=%s; weight=1/1", n, c.View)
+		if c.Header != "" {
+			c.Header = fmt.Sprintf("UP; name=b%d/m1; node=%s; weight=1/1", n, c.Header)
 		}
 		record(b, netip.MustParseAddr(from), c, 200, now)
 	}
-	ask("203.0.113.1", 0, Check{View: "lb1"})
+	ask("203.0.113.1", 0, Check{Header: "lb1"})
 	ask("203.0.113.2", 0, Check{Listed: true})
 	for n := range 40 {
-		ask("2001:db8::1", n, Check{View: "lb2", Listed: true})
+		ask("2001:db8::1", n, Check{Header: "lb2", Listed: true})
 	}
 	for n := range 2_000 {
-		ask("198.51.100.66", n, Check{View: "hostile"})
-		ask(fmt.Sprintf("2001:db8:0:66::%x", n), n, Check{View: "hostile"})
+		ask("198.51.100.66", n, Check{Header: "hostile"})
+		ask(fmt.Sprintf("2001:db8:0:66::%x", n), n, Check{Header: "hostile"})
 		ask(fmt.Sprintf("10.0.%d.%d", n%3, n%256), n, Check{})
 	}
-	ask("203.0.113.3", 0, Check{View: "lb3"})
+	ask("203.0.113.3", 0, Check{Header: "lb3"})
 	list, count := b.All().Current(now), map[string]int{}
 	for _, known := range list {
 		count[network(known.Source).Addr().String()]++
@@ -328,9 +328,9 @@ func TestACrowdEvictsNoBalancer(t *testing.T) {
 		}
 	}
 	for n := range maxBalancers {
-		ask(fmt.Sprintf("192.0.2.%d", n), n, Check{View: "lb4"})
+		ask(fmt.Sprintf("192.0.2.%d", n), n, Check{Header: "lb4"})
 	}
-	late := Check{Source: netip.MustParseAddr("203.0.113.4"), View: "UP; name=b/m1; node=lb5; weight=1/2"}
+	late := Check{Source: netip.MustParseAddr("203.0.113.4"), Header: "UP; name=b/m1; node=lb5; weight=1/2"}
 	b.Answer(late, Rule{leaving: drain.LeavingInTurn, now: now}, func(spare bool) answer.Answer {
 		if spare {
 			t.Error("a balancer that there is no room for may lose the master")
@@ -341,7 +341,7 @@ func TestACrowdEvictsNoBalancer(t *testing.T) {
 		t.Error("a balancer took the place of another, which had one place, too")
 	}
 	now = now.Add(time.Hour)
-	ask("203.0.113.4", 0, Check{View: "lb5"})
+	ask("203.0.113.4", 0, Check{Header: "lb5"})
 	if list := b.All().Current(now); len(list) != 1 {
 		t.Errorf("%d ask once the others have gone, want 1", len(list))
 	}
@@ -358,7 +358,7 @@ func TestABalancerThatNoLongerAsksHasAsked(t *testing.T) {
 		checks int
 		asked  bool
 	}{
-		{"with its view, on this host", Check{View: up}, netip.IPv6Loopback(), 1, true},
+		{"with its view, on this host", Check{Header: up}, netip.IPv6Loopback(), 1, true},
 		{"without", Check{}, lb, 5, true},
 		{"that is listed", Check{Listed: true}, lb, 1, true},
 		{"a client that asked four times", Check{}, lb, 4, false},

@@ -8,28 +8,38 @@ import (
 // TurnWarnings returns what is wrong with the backends in which masters take turns, in sentences. By the views of its
 // own backend alone a pool cannot be certain: two masters whose checks are under way at the same moment both see the
 // other, and leave. A backend without agents is a place where that harms no agent, if a master leaves it first. One
-// does for all services: a hold on the whole master leaves it before the backends of the others.
+// such backend does for all services: a hold on the whole master leaves it before the backends of the others.
 func (l List) TurnWarnings() (warnings []string) {
 	for i := range l {
 		b := &l[i]
-		if b.View == nil || !b.Pooled() {
+		if b.View == nil || !b.Pooled() || b.Turns() {
 			continue
 		}
-		turn := l.keep(func(t *Balancer) bool { return t.Turns() && b.sharesHAProxy(t) })
-		switch {
-		case b.Turns():
-		case len(turn) == 0:
-			warnings = append(warnings, fmt.Sprintf("balancer %s has no backend %s: two masters that leave in the same "+
-				"moment can leave %s without a server for an interval", b.Label(), TurnBackend, b.Backend()))
-		case b.Backend() < TurnBackend:
-			warnings = append(warnings, fmt.Sprintf("balancer %s: the name of backend %s sorts before %s, so turns are "+
-				"taken in it, with its agents: rename it", b.Label(), b.Backend(), TurnBackend))
-		case turn[0].Others() != b.Others() && !b.hidesVerdict(): // that one has unhealthy servers, too
-			warnings = append(warnings, fmt.Sprintf("balancer %s: backend %s has %d servers, but %s has %d",
-				b.Label(), TurnBackend, turn[0].Others()+1, b.Backend(), b.Others()+1))
+		turns := l.keep(func(t *Balancer) bool { return t.Turns() && b.sharesHAProxy(t) })
+		if warning := b.turnWarning(turns); warning != "" {
+			warnings = append(warnings, warning)
 		}
 	}
 	return warnings
+}
+
+// turnWarning returns what is wrong with the backends in which masters take turns for the agents of a balancer; "" if
+// nothing is.
+func (b *Balancer) turnWarning(turns List) string {
+	if len(turns) == 0 {
+		return fmt.Sprintf("balancer %s has no backend %s: two masters that leave in the same "+
+			"moment can leave %s without a server for an interval", b.Label(), TurnBackend, b.Backend())
+	}
+	if b.Backend() < TurnBackend {
+		return fmt.Sprintf("balancer %s: the name of backend %s sorts before %s, so turns are "+
+			"taken in it, with its agents: rename it", b.Label(), b.Backend(), TurnBackend)
+	}
+	// A balancer that hides the verdict has unhealthy servers, too.
+	if turns[0].Others() != b.Others() && !b.hidesVerdict() {
+		return fmt.Sprintf("balancer %s: backend %s has %d servers, but %s has %d",
+			b.Label(), TurnBackend, turns[0].Others()+1, b.Backend(), b.Others()+1)
+	}
+	return ""
 }
 
 func (b *Balancer) hidesVerdict() bool { return b.Codes.Filled().Unhealthy < http.StatusBadRequest }

@@ -78,6 +78,7 @@ func parseView(header string) *View {
 	if len(header) > maxView {
 		return nil
 	}
+
 	v := &View{}
 	state, fields, _ := strings.Cut(header, ";")
 	ok := v.parseState(strings.TrimSpace(state))
@@ -85,13 +86,14 @@ func parseView(header string) *View {
 		key, value, _ := strings.Cut(strings.TrimSpace(field), "=")
 		ok = v.parseField(key, value) && ok
 	}
+
 	if !ok || !isName(v.name) || !isName(v.node) {
 		return nil
 	}
 	return v
 }
 
-// parseState parses a state, and the steps on the way to another one if there are any.
+// parseState parses a state, and the steps on the way to the next state if there are any.
 func (v *View) parseState(text string) bool {
 	state, steps, _ := strings.Cut(text, " ")
 	v.State = state
@@ -132,7 +134,7 @@ func count(text string, n *int) bool {
 	return err == nil
 }
 
-// isName reports whether a name is one that HAProxy accepts for a node, a backend or a server, and can be kept.
-func isName(name string) bool { return len(name) <= maxName && nameOfHAProxy.MatchString(name) }
-
 var nameOfHAProxy = regexp.MustCompile(`^[\w.:/-]*$`)
+
+// isName reports whether HAProxy accepts a name for a node, a backend or a server, and a Tracker keeps it.
+func isName(name string) bool { return len(name) <= maxName && nameOfHAProxy.MatchString(name) }

@@ -94,7 +94,7 @@ func (d *Daemon) check(w http.ResponseWriter, r *http.Request, service drain.Ser
 			Service: service,
 			URI:     r.RequestURI,
 			Codes:   codes.Filled(),
-			View:    view(r),
+			Header:  view(r),
 			Listed:  len(settings.Balancers) > 0, // then only listed sources are believed
 		}, balancer.NewRule(moment, s.Leaves(now), settings.MaxOut), decide)
 	}

@@ -142,7 +142,7 @@ func lag(b *status.Balancer, v status.ServiceStatus) string {
 	}
 
 	if b.View == nil {
-		if told := b.Told(held); told < balancer.TellTimes {
+		if told := b.InARow(held); told < balancer.TellTimes {
 			return fmt.Sprintf("was told %d of %d times", told, balancer.TellTimes)
 		}
 		return ""

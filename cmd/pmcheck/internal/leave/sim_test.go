@@ -205,7 +205,7 @@ func (m *member) answer(from netip.Addr, header string, shifts *rand.Rand) int {
 		return decide(true).Code
 	}
 
-	c := balancer.Check{Source: from, Service: drain.Master, Codes: codes, View: header, Listed: m.listed}
+	c := balancer.Check{Source: from, Service: drain.Master, Codes: codes, Header: header, Listed: m.listed}
 	rule := balancer.NewRule(moment, state.Leaves(now), m.maxOutSetting())
 	a, shift := tracker.Answer(c, rule, decide)
 	time.Sleep(upTo(shifts, shift+1))
