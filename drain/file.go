@@ -35,8 +35,9 @@ func (h Hold) encode() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	data = append(data, '\n')
-	_, err = parse(data)
+	_, err = parse(data) // what cannot be read back is not written
 	return data, err
 }
 
@@ -46,21 +47,25 @@ func parse(data []byte) (Hold, error) {
 	if len(data) > maxFile {
 		return Hold{}, errTooLarge
 	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
+
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
 	var f file
-	if err := dec.Decode(&f); err == io.EOF {
+	err := decoder.Decode(&f)
+	if err == io.EOF {
 		return Hold{}, errors.New("file is empty")
-	} else if err != nil {
+	}
+	if err != nil {
 		return Hold{}, err
 	}
-	_, more := dec.Token()
-	switch {
-	case more != io.EOF:
+	if _, more := decoder.Token(); more != io.EOF {
 		return Hold{}, errors.New("more data after the JSON object")
-	case f.Mode != Drain && f.Mode != Maint:
+	}
+
+	if f.Mode != Drain && f.Mode != Maint {
 		return Hold{}, fmt.Errorf("mode %q is not drain or maint", f.Mode)
-	case f.Leaving.patience() < 0:
+	}
+	if f.Leaving.patience() < 0 {
 		return Hold{}, fmt.Errorf("leaving %q is not turn or spare", f.Leaving)
 	}
 	h := Hold{

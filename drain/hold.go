@@ -16,7 +16,7 @@ const (
 	Guard  = "guard"
 	Reload = "reload"
 	// Directory is the holder of the hold that stands for a holds directory
-	// which cannot be trusted or read, or which has replaced another one.
+	// which cannot be trusted or read, or which has taken the place of another directory.
 	Directory = "directory"
 )
 
@@ -86,6 +86,7 @@ func (h Hold) Covers(service Service) bool { return h.Service.Covers(service) }
 func (h Hold) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s by %s", h.Mode, h.Holder)
+
 	if h.Leaving != Firm {
 		b.WriteString(", leaving")
 	}
@@ -101,18 +102,28 @@ func (h Hold) String() string {
 	if h.Code != "" {
 		fmt.Fprintf(&b, ": %s: %s: %s", h.Code, h.Path, h.Error)
 	}
-	switch {
-	case !h.Until.IsZero():
-		b.WriteString(h.Until.Local().Format(", until 2006-01-02 15:04:05 MST"))
-		if h.UntilReboot {
-			b.WriteString(" or reboot")
-		}
-	case h.UntilReboot:
-		b.WriteString(", until reboot")
-	case h.Code == "":
-		b.WriteString(", no end")
-	}
+
+	b.WriteString(h.end())
 	return b.String()
+}
+
+// end says when the hold ends by itself. Of an unreadable hold that is not known.
+func (h Hold) end() string {
+	if !h.Until.IsZero() {
+		end := h.Until.Local().Format(", until 2006-01-02 15:04:05 MST")
+		if h.UntilReboot {
+			end += " or reboot"
+		}
+		return end
+	}
+
+	if h.UntilReboot {
+		return ", until reboot"
+	}
+	if h.Code == "" {
+		return ", no end"
+	}
+	return ""
 }
 
 const suffix = ".json"
@@ -130,9 +141,9 @@ func fileName(holder string, service Service) string {
 // lifted by name.
 func splitName(file string) (holder string, service Service, err error) {
 	stem := strings.TrimSuffix(file, suffix)
-	holder, name, named := strings.Cut(stem, "@")
+	holder, name, hasService := strings.Cut(stem, "@")
 	err = CheckName(holder)
-	if err == nil && named {
+	if err == nil && hasService {
 		err = CheckName(name)
 	}
 	if err != nil {
@@ -146,8 +157,8 @@ func splitName(file string) (holder string, service Service, err error) {
 // a letter or a digit.
 func CheckName(name string) error {
 	const first = "abcdefghijklmnopqrstuvwxyz0123456789"
-	ok := name != "" && len(name) <= 64 && strings.Contains(first, name[:1])
-	if !ok || strings.Trim(name, first+"._-") != "" {
+	fits := name != "" && len(name) <= 64
+	if !fits || !strings.Contains(first, name[:1]) || strings.Trim(name, first+"._-") != "" {
 		return fmt.Errorf("name %q: want 1 to 64 of a-z 0-9 . _ -, starting with a letter or digit", name)
 	}
 	return nil

@@ -16,17 +16,18 @@ import (
 
 // Read returns the holds that are in the directories now. It cannot fail: what cannot
 // be read is a hold with the code [Unreadable]. It never waits for a writer.
-func (s *Store) Read() Snapshot { return s.read(func(string, os.FileInfo) error { return nil }) }
+func (s *Store) Read() Snapshot { return s.readWith(func(string, os.FileInfo) error { return nil }) }
 
-// read is Read with a check of each directory: an error of recognize is a reason not to
+// readWith is Read with a check of each directory: an error of recognize is a reason not to
 // trust the directory.
 //
 // It takes no lock, which another process could keep. A writer moves a hold by writing it into one
 // directory and then removing it from the other, so one scan of each could miss both files. The third
 // scan finds a hold that has moved to the first directory meanwhile.
-func (s *Store) read(recognize func(dir string, info os.FileInfo) error) Snapshot {
-	taken := s.now()
+func (s *Store) readWith(recognize func(dir string, info os.FileInfo) error) Snapshot {
+	taken := s.clock()
 	found := make(map[string]Hold) // by path
+
 	for _, dir := range []string{s.UntilReboot, s.Persistent, s.UntilReboot} {
 		info, holds, err := s.scan(dir)
 		if err == nil {
@@ -42,24 +43,30 @@ func (s *Store) read(recognize func(dir string, info os.FileInfo) error) Snapsho
 	return newSnapshot(taken, slices.Collect(maps.Values(found)))
 }
 
+// directoryHold returns the hold that stands for a directory with this error.
 func (s *Store) directoryHold(dir string, err error) Hold {
-	fix := "make sure that it is a directory which the pmcheck daemon can read"
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		fix = `"pmcheck ready" creates it, then "systemctl reload pmcheck" accepts it`
-	case errors.Is(err, errWritable):
-		fix = "chmod go-w " + dir
-	case errors.Is(err, errReplaced):
-		fix = `"systemctl reload pmcheck" accepts it as it is`
-	}
 	return Hold{
 		Holder:      Directory,
 		Mode:        Maint,
 		UntilReboot: dir == s.UntilReboot,
 		Path:        dir,
 		Code:        Unreadable,
-		Error:       fmt.Sprintf("%v; %s", err, fix),
+		Error:       fmt.Sprintf("%v; %s", err, mend(dir, err)),
 	}
+}
+
+// mend says what to do about a directory with this error.
+func mend(dir string, err error) string {
+	if errors.Is(err, fs.ErrNotExist) {
+		return `"pmcheck ready" creates it, then "systemctl reload pmcheck" accepts it`
+	}
+	if errors.Is(err, errWritable) {
+		return "chmod go-w " + dir
+	}
+	if errors.Is(err, errReplaced) {
+		return `"systemctl reload pmcheck" accepts it as it is`
+	}
+	return "make sure that it is a directory which the pmcheck daemon can read"
 }
 
 // scan reads the holds in a directory. It can return both holds and an error.
@@ -67,18 +74,22 @@ func (s *Store) scan(dir string) (info os.FileInfo, holds []Hold, err error) {
 	if s.scanned != nil {
 		defer s.scanned(dir)
 	}
+
 	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer f.Close()
-	if info, err = f.Stat(); err != nil {
+
+	info, err = f.Stat()
+	if err != nil {
 		return nil, nil, err
 	}
 	names, err := f.Readdirnames(-1)
 	if err != nil {
 		return nil, nil, err
 	}
+
 	owner := ownerOf(info)
 	for _, name := range names {
 		if !isHold(name) {
@@ -89,6 +100,7 @@ func (s *Store) scan(dir string) (info os.FileInfo, holds []Hold, err error) {
 			holds = append(holds, h)
 		}
 	}
+
 	if info.Mode()&0o022 != 0 {
 		err = fmt.Errorf("%s: %w", dir, errWritable)
 	}
@@ -105,8 +117,10 @@ func readHold(path string, dirOwner uint32) (h Hold, there bool) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return Hold{}, false
 	}
+
 	holder, service, nameErr := splitName(filepath.Base(path))
-	if err = errors.Join(nameErr, err); err == nil {
+	err = errors.Join(nameErr, err)
+	if err == nil {
 		err = trusted(info, dirOwner)
 	}
 	if err == nil {
@@ -115,7 +129,10 @@ func readHold(path string, dirOwner uint32) (h Hold, there bool) {
 	if err != nil {
 		h = Hold{Mode: Maint, Code: Unreadable, Error: oneLine(err.Error())}
 	}
-	h.Holder, h.Service, h.Path = holder, service, path
+
+	h.Holder = holder
+	h.Service = service
+	h.Path = path
 	if info != nil && h.Since.IsZero() {
 		h.Since = info.ModTime().UTC().Truncate(time.Second)
 	}
@@ -147,6 +164,7 @@ func readRegular(path string) ([]byte, os.FileInfo, error) {
 		return nil, nil, err
 	}
 	defer f.Close()
+
 	info, err := f.Stat()
 	if err != nil {
 		return nil, nil, err

@@ -11,7 +11,7 @@ import (
 // is [Maint].
 type Snapshot struct {
 	taken time.Time
-	holds []Hold
+	list  []Hold
 }
 
 // newSnapshot takes ownership of holds.
@@ -24,17 +24,16 @@ func newSnapshot(taken time.Time, holds []Hold) Snapshot {
 			cmp.Compare(a.Path, b.Path),
 		)
 	})
-	return Snapshot{taken: taken, holds: slices.Compact(holds)}
+	return Snapshot{taken: taken, list: slices.Compact(holds)}
 }
 
-// Holds returns all holds, strictest first and then by holder and service,
-// including those that have expired but are still on disk. The caller may change the
-// slice.
-func (s Snapshot) Holds() []Hold { return slices.Clone(s.holds) }
+// Holds returns all holds, strictest first and then by holder and service, also the
+// holds that have expired but are still on disk. The caller may change the slice.
+func (s Snapshot) Holds() []Hold { return slices.Clone(s.list) }
 
 // At returns the snapshot with only the holds that are in effect at now.
 func (s Snapshot) At(now time.Time) Snapshot {
-	s.holds = slices.DeleteFunc(s.Holds(), func(h Hold) bool { return !h.InEffect(now) })
+	s.list = keep(s.list, func(h Hold) bool { return h.InEffect(now) })
 	return s
 }
 
@@ -44,10 +43,12 @@ func (s Snapshot) Mode(service Service, now time.Time) (mode Mode, by []Hold) {
 	if s.taken.IsZero() {
 		return Maint, nil
 	}
+
 	mode = Ready
-	for _, h := range s.holds { // the strictest come first
-		if h.InEffect(now) && h.Covers(service) && h.Mode.rank() >= mode.rank() {
-			mode, by = h.Mode, append(by, h)
+	for _, h := range s.inEffect(service, now) { // the strictest come first
+		if h.Mode.rank() >= mode.rank() {
+			mode = h.Mode
+			by = append(by, h)
 		}
 	}
 	return mode, by
@@ -57,10 +58,25 @@ func (s Snapshot) Mode(service Service, now time.Time) (mode Mode, by []Hold) {
 // decides, be it less strict than others: balancers must not take a master back that one of them
 // has taken out.
 func (s Snapshot) Leaving(service Service, now time.Time) Leaving {
-	holds := slices.DeleteFunc(s.Holds(), func(h Hold) bool { return !h.InEffect(now) || !h.Covers(service) })
+	holds := s.inEffect(service, now)
 	if len(holds) == 0 {
 		return Firm
 	}
 	least := slices.MinFunc(holds, func(a, b Hold) int { return cmp.Compare(a.Leaving.patience(), b.Leaving.patience()) })
 	return least.Leaving
+}
+
+// inEffect returns the holds in effect at now that concern service.
+func (s Snapshot) inEffect(service Service, now time.Time) []Hold {
+	return keep(s.list, func(h Hold) bool { return h.InEffect(now) && h.Covers(service) })
+}
+
+// keep returns the holds for which the condition is true, in a slice of its own.
+func keep(holds []Hold, condition func(Hold) bool) (kept []Hold) {
+	for _, h := range holds {
+		if condition(h) {
+			kept = append(kept, h)
+		}
+	}
+	return kept
 }

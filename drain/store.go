@@ -1,6 +1,7 @@
 package drain
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -22,7 +23,7 @@ type Store struct {
 
 func (s *Store) dirs() []string { return []string{s.UntilReboot, s.Persistent} }
 
-func (s *Store) now() time.Time {
+func (s *Store) clock() time.Time {
 	if s.Now == nil {
 		return time.Now()
 	}
@@ -58,26 +59,31 @@ func (s *Store) lock() (unlock func(), err error) {
 	if err := makeDir(s.UntilReboot); err != nil {
 		return nil, err
 	}
+
 	path := filepath.Join(s.UntilReboot, lockName)
 	f, err := os.OpenFile(path, os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, pathError("lock", path, err)
 	}
-	wait := s.lockWait
-	if wait == 0 {
-		wait = 5 * time.Second
+
+	deadline := time.Now().Add(cmp.Or(s.lockWait, 5*time.Second))
+	err = tryLock(f)
+	for err == ErrBusy && time.Now().Before(deadline) {
+		time.Sleep(time.Millisecond)
+		err = tryLock(f)
 	}
-	for deadline := time.Now().Add(wait); ; time.Sleep(time.Millisecond) {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return func() { f.Close() }, nil
-		}
-		if busy := err == syscall.EWOULDBLOCK || err == syscall.EINTR; busy && time.Now().Before(deadline) {
-			continue
-		} else if busy {
-			err = ErrBusy
-		}
+	if err != nil {
 		f.Close()
 		return nil, pathError("lock", path, err)
 	}
+	return func() { f.Close() }, nil
+}
+
+// tryLock locks a file unless another process has locked it, which it reports as ErrBusy.
+func tryLock(f *os.File) error {
+	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err == syscall.EWOULDBLOCK || err == syscall.EINTR {
+		return ErrBusy
+	}
+	return err
 }

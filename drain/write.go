@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"time"
 
@@ -36,11 +35,13 @@ func (s *Store) Change(holder string, service Service, next func(old Hold) (Hold
 	if err := CheckName(string(service)); err != nil && service != EveryService {
 		return Hold{}, fmt.Errorf("service: %w", err)
 	}
+
 	unlock, err := s.lock()
 	if err != nil {
 		return Hold{}, err
 	}
 	defer unlock()
+
 	old := s.find(named(fileName(holder, service)))
 	current := s.current(old)
 	h, err := next(current)
@@ -51,7 +52,10 @@ func (s *Store) Change(holder string, service Service, next func(old Hold) (Hold
 		_, err := remove(old)
 		return Hold{}, err
 	}
-	h.Holder, h.Service, h.Since = holder, service, s.now().UTC().Truncate(time.Second)
+
+	h.Holder = holder
+	h.Service = service
+	h.Since = s.clock().UTC().Truncate(time.Second)
 	if current.Mode != "" && current.Since.Before(h.Since) {
 		h.Since = current.Since
 	}
@@ -67,45 +71,46 @@ func (s *Store) Change(holder string, service Service, next func(old Hold) (Hold
 // It succeeds if there is nothing to lift. The error wraps an [*fs.PathError] for each operation that failed;
 // the holds that were removed are returned even then.
 func (s *Store) Lift(holder string, service Service) ([]Hold, error) {
-	return s.lift(named(fileName(holder, service)))
+	return s.liftMatching(named(fileName(holder, service)))
 }
 
 // LiftAll is Lift for all holds, including unreadable and expired ones.
 func (s *Store) LiftAll() ([]Hold, error) {
-	return s.lift(func(Hold) bool { return true })
+	return s.liftMatching(func(Hold) bool { return true })
 }
 
-func (s *Store) lift(match func(Hold) bool) (lifted []Hold, err error) {
+func (s *Store) liftMatching(match func(Hold) bool) (lifted []Hold, err error) {
 	unlock, err := s.lock()
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
+
 	makeErr := makeDir(s.Persistent)
 	lifted, err = remove(s.find(match))
 	s.tidy()
-	return newSnapshot(s.now(), lifted).holds, errors.Join(makeErr, err)
+	return newSnapshot(s.clock(), lifted).list, errors.Join(makeErr, err)
 }
 
 func named(file string) func(Hold) bool {
 	return func(h Hold) bool { return filepath.Base(h.Path) == file }
 }
 
-// find returns the holds that match in both directories, none in one that cannot be read.
+// find returns the holds that match in both directories, and none of a directory that cannot be read.
 func (s *Store) find(match func(Hold) bool) (found []Hold) {
 	for _, dir := range s.dirs() {
 		_, holds, _ := s.scan(dir)
-		found = append(found, slices.DeleteFunc(holds, func(h Hold) bool { return !match(h) })...)
+		found = append(found, keep(holds, match)...)
 	}
 	return found
 }
 
-// current returns the one of old that counts. If there are two, as after a move that
-// failed, it is the persistent one.
+// current returns the hold of old that counts. If there are two, as after a move that
+// failed, the persistent hold counts.
 func (s *Store) current(old []Hold) (current Hold) {
 	for _, o := range old {
-		if o.InEffect(s.now()) {
-			current = o // the persistent one comes last
+		if o.InEffect(s.clock()) {
+			current = o // the persistent hold comes last
 		}
 	}
 	return current
@@ -114,16 +119,18 @@ func (s *Store) current(old []Hold) (current Hold) {
 // replace writes h in the place of the old holds of its holder and service. The caller must have
 // the lock.
 func (s *Store) replace(old []Hold, h Hold) (Hold, error) {
-	if !h.InEffect(s.now()) {
+	if !h.InEffect(s.clock()) {
 		return Hold{}, fmt.Errorf("hold %s: the end %s has passed", h.Holder, h.Until.Format(time.RFC3339))
 	}
 	if h.By == "" && os.Geteuid() == 0 {
 		h.By = os.Getenv("SUDO_USER")
 	}
+
 	data, err := h.encode()
 	if err != nil {
 		return Hold{}, fmt.Errorf("hold %s: %w", h.Holder, err)
 	}
+
 	dir := s.Persistent
 	if h.UntilReboot {
 		dir = s.UntilReboot
@@ -132,16 +139,20 @@ func (s *Store) replace(old []Hold, h Hold) (Hold, error) {
 		return Hold{}, err
 	}
 	path := filepath.Join(dir, fileName(h.Holder, h.Service))
-	if err := renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(dir), renameio.IgnoreUmask()); err != nil {
+	err = renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(dir), renameio.IgnoreUmask())
+	if err != nil {
 		return Hold{}, pathError("write", path, err)
 	}
 	if err := syncDir(dir); err != nil {
 		return Hold{}, err
 	}
-	if _, err := remove(slices.DeleteFunc(old, func(o Hold) bool { return o.Path == path })); err != nil {
+
+	elsewhere := keep(old, func(o Hold) bool { return o.Path != path })
+	if _, err := remove(elsewhere); err != nil {
 		return Hold{}, err
 	}
 	s.tidy()
+
 	stored := s.find(func(h Hold) bool { return h.Path == path })
 	if len(stored) == 0 {
 		return Hold{}, fmt.Errorf("%s is gone again", path)
@@ -151,7 +162,7 @@ func (s *Store) replace(old []Hold, h Hold) (Hold, error) {
 
 // tidy removes holds that ended long ago. Failure does no harm: they are not in effect.
 func (s *Store) tidy() {
-	longAgo := s.now().Add(-keepExpired)
+	longAgo := s.clock().Add(-keepExpired)
 	_, _ = remove(s.find(func(h Hold) bool { return !h.InEffect(longAgo) }))
 }
 
@@ -160,14 +171,15 @@ func (s *Store) tidy() {
 func remove(holds []Hold) (removed []Hold, err error) {
 	dirs := make(map[string]bool)
 	for _, h := range holds {
-		dir := filepath.Dir(h.Path)
-		if e := os.Remove(h.Path); e != nil && !errors.Is(e, fs.ErrNotExist) {
-			err = errors.Join(err, pathError("remove", h.Path, e))
+		failed := os.Remove(h.Path)
+		if failed != nil && !errors.Is(failed, fs.ErrNotExist) {
+			err = errors.Join(err, pathError("remove", h.Path, failed))
 			continue
 		}
-		dirs[dir] = true
+		dirs[filepath.Dir(h.Path)] = true
 		removed = append(removed, h)
 	}
+
 	for dir := range dirs {
 		err = errors.Join(err, syncDir(dir))
 	}
