@@ -35,8 +35,8 @@ const Serving = "Puppet Server is running."
 //
 // A code below 400 means healthy to a balancer, and comes with the body of a good
 // answer. A balancer that chooses such a code for a mode asks for the verdict only, and
-// gets the code only while the verdict serves. One that chooses such a code for unhealthy asks
-// for the hold only.
+// gets the code only while the verdict serves. A balancer that chooses such a code for
+// unhealthy asks for the hold only.
 func Decide(m monitor.Moment, codes Codes, spare bool) Answer {
 	codes = codes.Filled()
 
@@ -54,14 +54,15 @@ func Decide(m monitor.Moment, codes Codes, spare bool) Answer {
 		return Answer{Code: code, Body: string(mode)}
 	}
 
-	if !m.Verdict.Health.Serves() {
-		if codes.Unhealthy >= http.StatusBadRequest {
-			return Answer{Code: codes.Unhealthy, Body: string(m.Verdict.Health) + ": " + string(m.Verdict.Reason)}
+	if m.Verdict.Health.Serves() {
+		if !spare { // the balancer has to keep the master
+			code = http.StatusOK
 		}
+		return Answer{Code: code, Body: Serving}
+	}
+
+	if codes.Unhealthy < http.StatusBadRequest { // the balancer asks for the hold only
 		return Answer{Code: codes.Unhealthy, Body: Serving}
 	}
-	if !spare {
-		code = http.StatusOK
-	}
-	return Answer{Code: code, Body: Serving}
+	return Answer{Code: codes.Unhealthy, Body: string(m.Verdict.Health) + ": " + string(m.Verdict.Reason)}
 }

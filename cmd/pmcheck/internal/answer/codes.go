@@ -18,7 +18,11 @@ type Codes struct {
 // Filled returns the codes with the default in place of zero.
 func (c Codes) Filled() Codes {
 	const usual = http.StatusServiceUnavailable
-	return Codes{Drain: cmp.Or(c.Drain, usual), Maint: cmp.Or(c.Maint, usual), Unhealthy: cmp.Or(c.Unhealthy, usual)}
+	return Codes{
+		Drain:     cmp.Or(c.Drain, usual),
+		Maint:     cmp.Or(c.Maint, usual),
+		Unhealthy: cmp.Or(c.Unhealthy, usual),
+	}
 }
 
 // ParseCodes parses the query of a balancer's request. The problem is empty if the
@@ -31,6 +35,7 @@ func ParseCodes(query string) (codes Codes, problem string) {
 	if err != nil {
 		return Codes{}, "malformed query"
 	}
+
 	for key, list := range values {
 		var into *int
 		switch key {
@@ -43,6 +48,7 @@ func ParseCodes(query string) (codes Codes, problem string) {
 		default:
 			return Codes{}, "unknown parameter: use drain, maint or unhealthy"
 		}
+
 		if len(list) != 1 {
 			return Codes{}, "parameter given more than once"
 		}

@@ -46,10 +46,14 @@ type Client struct {
 	credentials *puppetclient.Credentials
 }
 
-// New returns a client for a configuration with a budget. The certificate is that of
+// New returns a client for a configuration with a budget. It shows the certificate of
 // the probe.
 func New(c config.Config) *Client {
-	return &Client{settings: c.Budget, maxOut: c.MaxOut, credentials: &puppetclient.Credentials{Files: c.Probe.Files}}
+	return &Client{
+		settings:    c.Budget,
+		maxOut:      c.MaxOut,
+		credentials: &puppetclient.Credentials{Files: c.Probe.Files},
+	}
 }
 
 // Claim is a master's wish to leave.
@@ -65,10 +69,13 @@ func (c *Client) Claim(ctx context.Context, want Claim) error {
 	v, err := c.view(ctx, "claim($1, $2, $3, $4, $5, $6, $7)",
 		text.Printable(want.Reason, maxReason), text.Printable(want.By, maxName),
 		strconv.FormatBool(want.Serves), strconv.FormatBool(want.Force))
-	if own, found := v.Own(); err == nil && (!found || own.Recorded) {
+	if err != nil {
+		return err
+	}
+	if own, found := v.Own(); !found || own.Recorded {
 		return &TakenError{Slots: v.Others(), Allowed: v.Allowed}
 	}
-	return err
+	return nil
 }
 
 // Renew says that the master is out. One that has not claimed a slot is recorded as
@@ -77,7 +84,7 @@ func (c *Client) Renew(ctx context.Context, reason string) (View, error) {
 	return c.view(ctx, "renew($1, $2, $3, $4)", text.Printable(reason, maxReason))
 }
 
-// Settle is how long a master must be back in service before its slot is free, so that one that
+// Settle is how long a master must be back in service before its slot is free, so that a master that
 // fails again at once keeps it. A command claims a slot and then writes its hold: that takes less.
 const Settle = 30 * time.Second
 
@@ -93,14 +100,16 @@ func (c *Client) Look(ctx context.Context) (View, error) { return c.view(ctx, "l
 func (c *Client) view(ctx context.Context, call string, args ...string) (v View, err error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	args = append([]string{c.settings.Pool, interval(c.settings.Lapse), c.maxOut.String()}, args...)
-	data, err := c.ask(ctx, "select pmcheck."+call, args)
+
+	always := []string{c.settings.Pool, interval(c.settings.Lapse), c.maxOut.String()}
+	data, err := c.ask(ctx, "select pmcheck."+call, append(always, args...))
 	if err == nil {
 		v, err = parseView(data)
 	}
 	if err == nil {
 		return v, nil
 	}
+
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
 		err = fmt.Errorf("no answer within %s", Timeout)
 	}
@@ -118,14 +127,17 @@ func (c *Client) ask(ctx context.Context, sql string, args []string) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	if settings.TLSConfig, err = c.credentials.TLS(ctx, c.settings.Database.Host); err != nil {
+	settings.TLSConfig, err = c.credentials.TLS(ctx, c.settings.Database.Host)
+	if err != nil {
 		return nil, err
 	}
+
 	conn, err := pgconn.ConnectConfig(ctx, settings)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close(ctx)
+
 	values := make([][]byte, len(args))
 	for i, arg := range args {
 		values[i] = []byte(arg)
@@ -155,8 +167,9 @@ func session(at config.Database) (*pgconn.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	settings.BuildFrontend = func(from io.Reader, to io.Writer) *pgproto3.Frontend {
-		return pgproto3.NewFrontend(&limited{from, maxAnswer}, to)
+		return pgproto3.NewFrontend(&limited{from: from, left: maxAnswer}, to)
 	}
 	settings.RuntimeParams = map[string]string{
 		"application_name":              "pmcheck",
@@ -189,13 +202,18 @@ type AskError struct {
 
 // Error names the database and the cause on one line.
 func (e *AskError) Error() string {
-	cause := e.Err.Error()
+	return text.Printable(fmt.Sprintf("%v: %s: %s", ErrUnreachable, e.Address, e.cause()), maxReason)
+}
+
+// cause returns what the server or the network says. The errors of pgconn repeat host, user and database.
+func (e *AskError) cause() string {
 	if said, is := errors.AsType[*pgconn.PgError](e.Err); is {
-		cause = said.Message // without it, pgconn repeats host, user and database
-	} else if failed, is := errors.AsType[*pgconn.ConnectError](e.Err); is {
-		cause = errors.Unwrap(failed).Error()
+		return said.Message
 	}
-	return text.Printable(fmt.Sprintf("%v: %s: %s", ErrUnreachable, e.Address, cause), maxReason)
+	if failed, is := errors.AsType[*pgconn.ConnectError](e.Err); is {
+		return errors.Unwrap(failed).Error()
+	}
+	return e.Err.Error()
 }
 
 // Unwrap returns ErrUnreachable and the cause.
@@ -207,6 +225,7 @@ func Hint(err error) string {
 	if !is {
 		return ""
 	}
+
 	switch said.Code {
 	case "28000": // invalid_authorization_specification
 		return "pg_hba.conf and pg_ident.conf of the database must let this host's certificate in: see leaving.md"

@@ -34,25 +34,29 @@ type Slot struct {
 
 // String says who is out, since when and why: "puppet2 is out since 2026-11-24 15:04 (alice: kernel)".
 func (s Slot) String() string {
-	parts := []string{strings.Trim(s.By+": "+s.Reason, ": ")}
+	out := s.Master + " is out since " + s.Since.Local().Format("2006-01-02 15:04")
+
+	var why []string
+	if asked := strings.Trim(s.By+": "+s.Reason, ": "); asked != "" {
+		why = append(why, asked)
+	}
 	if s.Forced {
-		parts = append(parts, "forced")
+		why = append(why, "forced")
 	}
 	if s.Lapsed {
-		parts = append(parts, "lapsed")
+		why = append(why, "lapsed")
 	}
-	why := strings.TrimPrefix(strings.Join(parts, ", "), ", ")
-	if why != "" {
-		why = " (" + why + ")"
+	if len(why) == 0 {
+		return out
 	}
-	return s.Master + " is out since " + s.Since.Local().Format("2006-01-02 15:04") + why
+	return out + " (" + strings.Join(why, ", ") + ")"
 }
 
 // View is what the database says of a pool.
 type View struct {
 	Allowed int    `json:"allowed"` // masters that may be out, by this one's configuration
 	Out     int    `json:"out"`     // masters that are out and count
-	Forced  int    `json:"forced"`  // those among them that were too many
+	Forced  int    `json:"forced"`  // how many of Out were too many
 	Held    bool   `json:"held"`    // the master that reads this has a slot
 	Slots   []Slot `json:"slots"`   // the oldest first
 }
@@ -86,19 +90,23 @@ func parseView(data []byte) (v View, err error) {
 	if err := json.Unmarshal(data, &said); err != nil {
 		return View{}, fmt.Errorf("unexpected answer: %w", err)
 	}
+
 	v = said.View
 	v.Slots, err = bounded.List[Slot](said.Slots, maxSlots)
-	switch {
-	case errors.Is(err, bounded.ErrTooMany):
+	if errors.Is(err, bounded.ErrTooMany) {
 		return View{}, fmt.Errorf("unexpected answer: more slots than a pool can have, %d", maxSlots)
-	case err != nil:
+	}
+	if err != nil {
 		return View{}, fmt.Errorf("unexpected answer: slots: %w", err)
-	case min(v.Allowed, v.Out, v.Forced) < 0:
+	}
+	if min(v.Allowed, v.Out, v.Forced) < 0 {
 		return View{}, errors.New("unexpected answer: a negative number of masters")
 	}
+
 	for i := range v.Slots {
 		s := &v.Slots[i]
-		s.Master, s.By = text.Printable(s.Master, maxName), text.Printable(s.By, maxName)
+		s.Master = text.Printable(s.Master, maxName)
+		s.By = text.Printable(s.By, maxName)
 		s.Reason = text.Printable(s.Reason, maxReason)
 	}
 	return v, nil
@@ -116,5 +124,6 @@ func (e *TakenError) Error() string {
 	for _, s := range e.Slots {
 		parts = append(parts, s.String())
 	}
-	return strings.Join(append(text.First(parts, 4), fmt.Sprintf("%d of %d", len(e.Slots), e.Allowed)), "; ")
+	parts = append(text.First(parts, 4), fmt.Sprintf("%d of %d", len(e.Slots), e.Allowed))
+	return strings.Join(parts, "; ")
 }

@@ -17,8 +17,8 @@ import (
 )
 
 // Reuse is how long an agent keeps a connection for its next request: Puppet's
-// http_keepalive_timeout, 4 s in all versions since 3. One that has been idle
-// for longer carries no further request.
+// http_keepalive_timeout, 4 s in all versions since 3. A connection that has been
+// idle for longer carries no further request.
 const Reuse = 4 * time.Second
 
 // Connection is an established TCP connection to the master.
@@ -60,15 +60,17 @@ func Accepts(ctx context.Context, address string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(int(port))))
-	switch {
-	case err != nil && ctx.Err() != nil:
+	if err != nil && ctx.Err() != nil {
 		return false, nil
-	case err != nil:
+	}
+	if err != nil {
 		return false, err
 	}
 	defer conn.Close()
+
 	if server := conn.RemoteAddr().String(); !IsLocal(server) {
 		return false, fmt.Errorf("%s is not an address of this host", server)
 	}
@@ -86,6 +88,7 @@ func accepted(ctx context.Context, conn net.Conn, port uint16) (bool, error) {
 		if slices.ContainsFunc(list, func(c Connection) bool { return c.Peer == mine && c.Accepted }) {
 			return true, nil
 		}
+
 		conn.SetReadDeadline(time.Now().Add(poll))
 		n, err := conn.Read(make([]byte, 1))
 		if n > 0 || errors.Is(err, io.EOF) {
@@ -125,28 +128,27 @@ func ListenerAt(address string) (Listener, error) {
 		return Listener{}, err
 	}
 
-	// The kernel prefers a socket with the address itself to one for all addresses. A socket for all
+	// The kernel prefers a socket with the address itself to a socket for all addresses. A socket for all
 	// IPv6 addresses may take IPv4 as well, as Java's does.
-	var places [][]netip.Addr
-	places = append(places, addresses(host))
+	places := [][]netip.Addr{addresses(host)}
 	if slices.ContainsFunc(addresses(host), netip.Addr.Is4) {
 		places = append(places, []netip.Addr{netip.IPv4Unspecified()})
 	}
 	places = append(places, []netip.Addr{netip.IPv6Unspecified()})
+
 	for _, place := range places {
-		var found []listener
+		var found []Listener
 		for _, l := range all {
 			if slices.Contains(place, l.Local) {
-				found = append(found, l)
+				found = append(found, l.Listener)
 			}
 		}
-		switch len(found) {
-		case 0:
-			continue
-		case 1:
-			return Listener{ID: found[0].ID, Waiting: found[0].Waiting}, nil
+		if len(found) == 1 {
+			return found[0], nil
 		}
-		return Listener{}, fmt.Errorf("%d sockets listen at %s, not one", len(found), address)
+		if len(found) > 1 {
+			return Listener{}, fmt.Errorf("%d sockets listen at %s, not one", len(found), address)
+		}
 	}
 	return Listener{}, fmt.Errorf("no program of this host listens at %s", address)
 }
@@ -189,17 +191,25 @@ func OwnAddresses() (own []netip.Addr) {
 // IsLocal reports whether the host in address, a host:port, is localhost or an address of this host.
 func IsLocal(address string) bool {
 	host, _, err := Split(address)
+	if err != nil {
+		return false
+	}
+
 	own := OwnAddresses()
-	local := func(a netip.Addr) bool { return a.IsLoopback() || slices.Contains(own, a) }
-	return err == nil && slices.ContainsFunc(addresses(host), local)
+	return slices.ContainsFunc(addresses(host), func(a netip.Addr) bool {
+		return a.IsLoopback() || slices.Contains(own, a)
+	})
 }
 
-// SameListener reports whether address, a host:port, is that of a program on this host that listens at listen, whose
-// host may be empty for every address. Names are compared as they are written.
+// SameListener reports whether a program on this host that listens at listen, whose host may be empty for every
+// address, can be reached at address, a host:port. Names are compared as they are written.
 func SameListener(address, listen string) bool {
 	host, port, err := Split(address)
-	where, listening, err2 := Split(listen)
-	if err != nil || err2 != nil || port != listening {
+	if err != nil {
+		return false
+	}
+	where, itsPort, err := Split(listen)
+	if err != nil || port != itsPort {
 		return false
 	}
 
@@ -208,8 +218,10 @@ func SameListener(address, listen string) bool {
 	if everywhere {
 		return IsLocal(address)
 	}
-	return strings.EqualFold(host, where) ||
-		slices.ContainsFunc(addresses(host), func(a netip.Addr) bool { return slices.Contains(at, a) })
+	if strings.EqualFold(host, where) {
+		return true
+	}
+	return slices.ContainsFunc(addresses(host), func(a netip.Addr) bool { return slices.Contains(at, a) })
 }
 
 // Split returns the parts of a host:port, which may have http:// before it.
@@ -218,6 +230,7 @@ func Split(address string) (host string, port uint16, err error) {
 	if err != nil {
 		return "", 0, err
 	}
+
 	number, err := strconv.ParseUint(text, 10, 16)
 	if err == nil && number == 0 {
 		err = errors.New("0 is not a port")
@@ -243,10 +256,17 @@ func addresses(host string) []netip.Addr {
 // ofServer removes the connections to other addresses if a program listens on one of these alone. Where one
 // listens on all addresses of a port, Linux lets no other listen there; where none does, the server that stops
 // has closed its port first.
-func ofServer(list []Connection, listeners []listener, addresses []netip.Addr) []Connection {
-	oneOfThem := func(l listener) bool { return slices.Contains(addresses, l.Local) }
-	if !slices.ContainsFunc(listeners, oneOfThem) {
+func ofServer(list []Connection, listeners []boundListener, addresses []netip.Addr) []Connection {
+	listensThere := func(l boundListener) bool { return slices.Contains(addresses, l.Local) }
+	if !slices.ContainsFunc(listeners, listensThere) {
 		return list
 	}
-	return slices.DeleteFunc(list, func(c Connection) bool { return !slices.Contains(addresses, c.Local) })
+
+	var its []Connection
+	for _, c := range list {
+		if slices.Contains(addresses, c.Local) {
+			its = append(its, c)
+		}
+	}
+	return its
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // socketID, request and socket have the layout of inet_diag_sockid, inet_diag_req_v2 and
-// inet_diag_msg of linux/inet_diag.h, tcpInfo that of the first part of tcp_info of linux/tcp.h.
+// inet_diag_msg of linux/inet_diag.h; tcpInfo has the layout of the first part of tcp_info of linux/tcp.h.
 // Ports are in network order; of an IPv4 address, the first four bytes count; times are
 // milliseconds since then.
 type (
@@ -38,19 +38,21 @@ type (
 )
 
 const (
-	established, listening = 1, 10 // TCP's states, of net/tcp_states.h
-	extensionInfo          = 2     // INET_DIAG_INFO, which brings a tcpInfo
+	// TCP's states, of net/tcp_states.h.
+	established = 1
+	listening   = 10
+
+	extensionInfo = 2 // INET_DIAG_INFO, which brings a tcpInfo
 )
 
-// listener is a socket on which a program of this host listens.
-type listener struct {
-	Local   netip.Addr // unspecified: it listens on all addresses
-	ID      string     // of no other socket, now or later, until the host boots
-	Waiting int        // connections that are established, but not accepted by the program
+// boundListener is a Listener, and where on this host it listens.
+type boundListener struct {
+	Listener
+	Local netip.Addr // unspecified: it listens on all addresses
 }
 
 // listeners returns the sockets of this host that listen on a port. It needs no privilege.
-func listeners(port uint16) (list []listener, err error) {
+func listeners(port uint16) (list []boundListener, err error) {
 	messages, err := dump(port, 1<<listening)
 	if err == nil {
 		_, list, err = parse(messages)
@@ -64,7 +66,7 @@ func listeners(port uint16) (list []listener, err error) {
 // sockets returns the connections to a port of this host that are established
 // now, over IPv4 and IPv6, and the sockets that listen there, as the kernel knows
 // them. It needs no privilege.
-func sockets(port uint16) (list []Connection, listeners []listener, err error) {
+func sockets(port uint16) (list []Connection, listeners []boundListener, err error) {
 	messages, err := dump(port, 1<<established|1<<listening)
 	if err == nil {
 		list, listeners, err = parse(messages)
@@ -76,20 +78,23 @@ func sockets(port uint16) (list []Connection, listeners []listener, err error) {
 }
 
 // parse returns what the messages of a dump say: one socket each.
-func parse(messages []netlink.Message) (list []Connection, listeners []listener, err error) {
+func parse(messages []netlink.Message) (list []Connection, listeners []boundListener, err error) {
 	for _, m := range messages {
 		var s socket
 		n, err := binary.Decode(m.Data, binary.NativeEndian, &s)
 		if err != nil {
 			return nil, nil, fmt.Errorf("a message of %d bytes is too short", len(m.Data))
 		}
+
 		local := addr(s.Family, s.ID.Addr)
 		switch s.State {
 		case listening:
-			listeners = append(listeners, listener{
-				Local:   local,
-				ID:      fmt.Sprintf("%d-%d-%d", s.ID.Cookie[0], s.ID.Cookie[1], s.Inode),
-				Waiting: int(s.ReceiveQueue),
+			listeners = append(listeners, boundListener{
+				Local: local,
+				Listener: Listener{
+					ID:      fmt.Sprintf("%d-%d-%d", s.ID.Cookie[0], s.ID.Cookie[1], s.Inode),
+					Waiting: int(s.ReceiveQueue),
+				},
 			})
 		case established:
 			list = append(list, Connection{
@@ -111,13 +116,15 @@ func dump(port uint16, states uint32) (messages []netlink.Message, err error) {
 		return nil, err
 	}
 	defer kernel.Close()
+
 	r := request{
 		Protocol:   unix.IPPROTO_TCP,
 		Extensions: 1 << (extensionInfo - 1),
 		States:     states,
 	}
 	binary.BigEndian.PutUint16(r.ID.Port[:], port)
-	for _, r.Family = range []uint8{unix.AF_INET, unix.AF_INET6} {
+	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
+		r.Family = family
 		data, err := binary.Append(nil, binary.NativeEndian, r)
 		if err != nil {
 			return nil, err
@@ -141,12 +148,14 @@ func idle(attributes []byte) time.Duration {
 	if err != nil {
 		return 0
 	}
+
 	var info tcpInfo
 	for decoder.Next() {
-		if decoder.Type() == extensionInfo {
-			if _, err := binary.Decode(decoder.Bytes(), binary.NativeEndian, &info); err != nil {
-				return 0
-			}
+		if decoder.Type() != extensionInfo {
+			continue
+		}
+		if _, err := binary.Decode(decoder.Bytes(), binary.NativeEndian, &info); err != nil {
+			return 0
 		}
 	}
 	return time.Duration(min(info.LastSent, info.LastReceived)) * time.Millisecond
