@@ -13,14 +13,15 @@ import (
 	"syscall"
 )
 
-// File returns the content of a regular file, or of one that path links to, of at most most MiB. What is something
-// else, such as a FIFO that nobody writes to, is an error at once. The error is an *fs.PathError.
+// File returns the content of the regular file that path names or links to, of at most most MiB. A path to something
+// else, such as a FIFO without a writer, is an error at once. The error is an *fs.PathError.
 func File(path string, most int) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -28,8 +29,9 @@ func File(path string, most int) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("is not a regular file")}
 	}
-	tooLarge := &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("is larger than %d MiB", most)}
+
 	limit := int64(most) << 20
+	tooLarge := &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("is larger than %d MiB", most)}
 	if info.Size() > limit {
 		return nil, tooLarge // at once: to read that much takes a second on a busy host
 	}
@@ -47,7 +49,7 @@ func File(path string, most int) ([]byte, error) {
 // ErrTooMany is wrapped by the error for a list with more items than its limit.
 var ErrTooMany = errors.New("too many items")
 
-// List returns the items of a list in JSON, of at most most items. It stops at the first one that is too many: an
+// List returns the items of a list in JSON, of at most most items. It stops at the first item that is too many: an
 // item such as {} can take a hundred times as much memory as JSON.
 func List[T any](data []byte, most int) (list []T, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
@@ -55,23 +57,27 @@ func List[T any](data []byte, most int) (list []T, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if token == nil { // null
+	isNull := token == nil
+	if isNull {
 		return nil, nil
 	}
 	if token != json.Delim('[') {
 		return nil, errors.New("is not a list")
 	}
+
 	list = []T{}
 	for decoder.More() {
 		if len(list) == most {
 			return nil, fmt.Errorf("%w: more than %d", ErrTooMany, most)
 		}
+
 		var item T
 		if err := decoder.Decode(&item); err != nil {
 			return nil, err
 		}
 		list = append(list, item)
 	}
+
 	_, err = decoder.Token() // the end of the list
 	return list, err
 }

@@ -35,7 +35,7 @@ const (
 	// under 1 KiB, and Jetty lets about 200 of them wait.
 	maxAnswer = 1 << 20
 	// readTime is how long a request waits for the PEM files, which takes milliseconds unless their
-	// file system hangs. Then it goes on with those that were read last.
+	// file system hangs. Then the request goes on with the files that were read last.
 	readTime = time.Second
 )
 
@@ -68,7 +68,7 @@ type Client struct {
 	transport *http.Transport
 	material  atomic.Pointer[material] // what the next handshake uses
 	conn      atomic.Pointer[conn]     // the newest connection
-	open      sync.Map                 // of *conn: those that have not been closed
+	open      sync.Map                 // of *conn that have not been closed
 	called    atomic.Pointer[string]   // the other name that the next request uses; nil for ServerName
 }
 
@@ -94,7 +94,7 @@ type Answer struct {
 }
 
 // Local returns the client's ends of the connections that are open now, so that a
-// caller can tell them from those of agents.
+// caller can tell them from connections of agents.
 func (c *Client) Local() (ends []netip.AddrPort) {
 	for open := range c.open.Range {
 		end := open.(*conn).LocalAddr().(*net.TCPAddr).AddrPort()
@@ -126,12 +126,12 @@ func (c *Client) init() {
 func (c *Client) renew(ctx context.Context, now time.Time) (*material, error) {
 	c.once.Do(c.init)
 	last := c.conn.Load()
-	due := last == nil || now.Sub(last.born) >= cmp.Or(c.Handshake, DefaultHandshake) ||
-		!last.expires.IsZero() && now.After(last.expires)
+	isDue := last == nil || last.due(now)
+
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
 	m, err := c.Credentials.material(ctx)
-	if due || m != c.material.Load() {
+	if isDue || m != c.material.Load() {
 		c.transport.CloseIdleConnections()
 		c.conn.Store(nil)
 		c.called.Store(nil) // the server may have another certificate by now
@@ -145,27 +145,32 @@ func (c *Client) renew(ctx context.Context, now time.Time) (*material, error) {
 func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	address, plain := strings.CutPrefix(c.Address, plainHTTP)
+
+	address := strings.TrimPrefix(c.Address, plainHTTP)
 	raw, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
-	m, here := c.material.Load(), local(raw)
-	if c.unverified(m) && !here {
+
+	m := c.material.Load()
+	isLocal := local(raw)
+	if c.unverified(m) && !isLocal {
 		raw.Close()
 		return nil, failed(NotVerified, "%s is on another host, and cannot be verified without its certname, a CA and TLS",
 			address)
 	}
-	if !here {
+	if !isLocal {
 		c.called.Store(nil) // a server on this host had the other name
 	}
+
 	made := &conn{Conn: raw, client: c, born: time.Now()}
-	if !plain {
+	if !c.plain() {
 		if err := made.shakeHands(ctx, m, c.name()); err != nil {
 			raw.Close()
 			return nil, err
 		}
 	}
+
 	c.open.Store(made, nil)
 	c.conn.Store(made)
 	return made, nil
@@ -178,7 +183,8 @@ func (c *Client) unverified(m *material) bool { return c.AnyName || m.roots == n
 // local reports whether both ends of a connection are on this host: to an address of its own, the kernel connects from
 // that address.
 func local(c net.Conn) bool {
-	here, there := c.LocalAddr().(*net.TCPAddr).IP, c.RemoteAddr().(*net.TCPAddr).IP
+	here := c.LocalAddr().(*net.TCPAddr).IP
+	there := c.RemoteAddr().(*net.TCPAddr).IP
 	return there.IsLoopback() || there.Equal(here)
 }
 
@@ -197,9 +203,11 @@ func (c *Client) name() string {
 func (c *Client) Do(ctx context.Context, path string) (Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
+
 	m, err := c.renew(ctx, time.Now())
-	a := c.known(m, err)
-	a.URL, a.Anonymous = "https://"+c.Address+path, nil // the connection knows whether a certificate is offered
+	a := c.answer(m, err)
+	a.Anonymous = nil // the connection knows whether a certificate is offered
+	a.URL = "https://" + c.Address + path
 	if c.plain() {
 		a.URL = c.Address + path
 	}
@@ -223,14 +231,16 @@ func (c *Client) Do(ctx context.Context, path string) (Answer, error) {
 
 // Known returns what is known without a connection: the files in use, and what is wrong with them.
 func (c *Client) Known(ctx context.Context) Answer {
-	return c.known(c.Credentials.material(ctx))
+	return c.answer(c.Credentials.material(ctx))
 }
 
-// known returns what Credentials.material tells.
-func (c *Client) known(m *material, trouble error) Answer {
+// answer returns an Answer with the files in use, and with the error of Credentials.material.
+func (c *Client) answer(m *material, unused error) Answer {
 	a := Answer{Own: m.own.Leaf, CAs: m.bundle, CRLs: m.crls}
 	if !c.plain() {
-		a.Warning, a.Anonymous, a.Guessed = trouble, m.trouble(time.Now()), c.Guessed
+		a.Warning = unused
+		a.Anonymous = m.trouble(time.Now())
+		a.Guessed = c.Guessed
 	}
 	return a
 }
@@ -240,8 +250,10 @@ func (c *Client) plain() bool { return strings.HasPrefix(c.Address, plainHTTP) }
 // send sends the request of an answer, and returns the connection that was used; nil if there was none.
 func (c *Client) send(ctx context.Context, a *Answer) (used *conn, err error) {
 	trace := &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
-		used, a.Handshake = got.Conn.(*conn), !got.Reused
+		used = got.Conn.(*conn)
+		a.Handshake = !got.Reused
 	}}
+
 	err = c.roundTrip(httptrace.WithClientTrace(ctx, trace), a)
 	return used, err
 }
@@ -255,19 +267,21 @@ func (c *Client) roundTrip(ctx context.Context, a *Answer) error {
 	// Puppet 3 to 6 insist on a format, and Puppet 3 on its own dialect of JSON.
 	req.Header.Set("Accept", "application/json, pson")
 	req.Header.Set("User-Agent", "pmcheck")
+
 	resp, err := c.transport.RoundTrip(req)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
+
 	a.Status = resp.StatusCode
 	a.Body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
-	switch {
-	case ctx.Err() != nil:
-		// When the client gives up, the server ends its answer early, and the answer
-		// can look complete.
+	// When the client gives up, the server ends its answer early, and the answer
+	// can look complete.
+	if ctx.Err() != nil {
 		return errors.Join(ctx.Err(), err)
-	case len(a.Body) > maxAnswer:
+	}
+	if len(a.Body) > maxAnswer {
 		a.Body = nil
 		return failed(BadAnswer, "%s: the answer is longer than %d bytes", a.URL, maxAnswer)
 	}
@@ -289,26 +303,39 @@ type conn struct {
 	err     atomic.Pointer[error] // why reading ended
 }
 
+// due reports whether a connection has been kept for as long as it may be: its server may have another certificate,
+// and what verified it may have expired.
+func (c *conn) due(now time.Time) bool {
+	age := now.Sub(c.born)
+	hasExpired := !c.expires.IsZero() && now.After(c.expires)
+	return hasExpired || age >= cmp.Or(c.client.Handshake, DefaultHandshake)
+}
+
+// shakeHands makes a TLS connection to a server that is called by this name; empty if it is not known yet.
 func (c *conn) shakeHands(ctx context.Context, m *material, name string) error {
 	own := &m.own
-	if c.trouble = m.trouble(c.born); c.trouble != nil {
+	c.trouble = m.trouble(c.born)
+	if c.trouble != nil {
 		own = &tls.Certificate{}
 	}
 
-	asked := false
 	config := m.clientConfig(name, own)
+	asked := false
 	offer := config.GetClientCertificate
 	config.GetClientCertificate = func(r *tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		asked = true
 		return offer(r)
 	}
 	config.VerifyConnection = func(s tls.ConnectionState) error { return c.verify(m, name, s.PeerCertificates) }
+
 	secured := tls.Client(c.Conn, config)
 	if err := secured.HandshakeContext(ctx); err != nil {
 		return err
 	}
 
-	c.Conn, c.expires = secured, m.nextExpiry(secured.ConnectionState().PeerCertificates, c.born)
+	c.Conn = secured
+	c.expires = m.nextExpiry(secured.ConnectionState().PeerCertificates, c.born)
+
 	byItsName := name != "" && name == c.client.ServerName
 	if !byItsName {
 		c.lacks = c.client.ServerName
@@ -327,7 +354,7 @@ func (c *conn) verify(m *material, name string, peers []*x509.Certificate) error
 	return m.verifyServer(peers, name, c.otherNames(peers[0]), time.Now())
 }
 
-// otherNames returns the names, besides ServerName, of which the certificate of the server may have one.
+// otherNames returns names that the certificate of the server may have instead of ServerName.
 func (c *conn) otherNames(server *x509.Certificate) []string {
 	if !local(c.Conn) {
 		return nil // another master of the pool would do
@@ -342,19 +369,30 @@ func (c *conn) otherNames(server *x509.Certificate) []string {
 func (c *conn) describe(a *Answer, err error) {
 	a.Anonymous = c.trouble
 	secured, is := c.Conn.(*tls.Conn)
-	if !is || err != nil && !a.Handshake {
+	if !is {
 		return
 	}
+	// A kept connection that ended without an answer does not show the server as it is now.
+	if err != nil && !a.Handshake {
+		return
+	}
+
 	state := secured.ConnectionState()
 	a.TLS = tls.VersionName(state.Version) + ", " + tls.CipherSuiteName(state.CipherSuite)
 	a.Server = state.PeerCertificates[0]
-	a.Proved, a.Lacks = c.proved, c.lacks
+	a.Proved = c.proved
+	a.Lacks = c.lacks
 }
 
 // Read records the first error, and calls Client.Lost if the peer ended the connection.
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if err != nil && !c.closed.Load() && c.err.CompareAndSwap(nil, &err) && c.client.Lost != nil {
+	if err == nil || c.closed.Load() {
+		return n, err
+	}
+
+	isFirst := c.err.CompareAndSwap(nil, &err)
+	if isFirst && c.client.Lost != nil {
 		c.client.Lost()
 	}
 	return n, err
@@ -375,7 +413,8 @@ func (c *conn) refusal() error {
 	if c == nil {
 		return nil
 	}
-	if err := c.err.Load(); err != nil && remoteAlert(*err) {
+	err := c.err.Load()
+	if err != nil && remoteAlert(*err) {
 		return *err
 	}
 	return nil
@@ -391,9 +430,12 @@ func remoteAlert(err error) bool {
 // refusesCertificate reports whether a TLS alert that was sent by the peer refuses the certificate of a client, or the
 // lack of one: 42 to 49 but for 47, and 116, of RFC 8446, section 6.2.
 func refusesCertificate(alert error) bool {
-	certificateAlerts := []tls.AlertError{42, 43, 44, 45, 46, 48, 49, 116}
 	op, is := errors.AsType[*net.OpError](alert)
-	return is && slices.ContainsFunc(certificateAlerts, func(a tls.AlertError) bool {
+	if !is {
+		return false
+	}
+	certificateAlerts := []tls.AlertError{42, 43, 44, 45, 46, 48, 49, 116}
+	return slices.ContainsFunc(certificateAlerts, func(a tls.AlertError) bool {
 		return op.Err.Error() == a.Error() // the type of op.Err is not exported
 	})
 }

@@ -33,7 +33,7 @@ const (
 	maxBlocks = 200
 )
 
-// Files names the PEM files of a host, as Puppet lays them out. The tags are those of a configuration.
+// Files names the PEM files of a host, as Puppet lays them out. The tags are for a configuration.
 type Files struct {
 	Certificate string     `yaml:"certificate" path:"absolute"` // hostcert: offered to the server
 	Key         string     `yaml:"key" path:"absolute"`         // hostprivkey
@@ -76,8 +76,8 @@ func (c *Credentials) material(ctx context.Context) (*material, error) {
 	return &material{why: err}, err
 }
 
-// refresh reads the files, and parses them if their content differs from what was read last. Its
-// results are those of material.
+// refresh reads the files, and parses them if their content differs from what was read last. It
+// returns what material returns.
 func (c *Credentials) refresh() (*material, error) {
 	used := c.used.Load()
 	read, unread := c.Files.read()
@@ -87,17 +87,26 @@ func (c *Credentials) refresh() (*material, error) {
 
 	m, err := parseMaterial(c.Files, read)
 	if err != nil {
-		err = &Error{OwnFilesInvalid, err}
+		err = &Error{Reason: OwnFilesInvalid, Err: err}
 	}
 	if unread != nil {
-		read, err = pemFiles{}, unread
+		err = unread
+		read = pemFiles{} // to be parsed when they can be read, even if they are the same
 	}
-	c.read, c.err, m.why = read, err, err
+	c.read = read
+	c.err = err
+	m.why = err
 
-	if used != nil && m.roots == nil { // whatever else is in use, the server goes on being verified
-		m.bundle, m.roots, m.intermediates = used.bundle, used.roots, used.intermediates
+	// Whatever else is in use, the server goes on being verified.
+	if used != nil && m.roots == nil {
+		m.bundle = used.bundle
+		m.roots = used.roots
+		m.intermediates = used.intermediates
 	}
-	if used == nil || used.why != nil || err == nil {
+
+	// A set that is good as a whole stays in use until there is another.
+	partlyUsed := used == nil || used.why != nil
+	if partlyUsed || err == nil {
 		used = m
 		c.used.Store(m)
 	}
@@ -121,20 +130,26 @@ func (f Files) read() (read pemFiles, unread error) {
 	if f.Revocation != RevocationOff {
 		paths = append(paths, f.CRL)
 	}
+
 	for i, path := range paths {
 		data, err := readFile(path)
-		switch {
-		case unread != nil || err == nil:
-		case path == "":
-			unread = &Error{OwnFilesNotKnown, err}
-		case errors.Is(err, fs.ErrNotExist):
-			unread = &Error{OwnFilesMissing, err}
-		default:
-			unread = &Error{OwnFiles, err}
-		}
 		read[i] = data
+		if err != nil && unread == nil {
+			unread = &Error{Reason: whyUnread(path, err), Err: err}
+		}
 	}
 	return read, unread
+}
+
+// whyUnread returns the reason for the error of a file.
+func whyUnread(path string, err error) Reason {
+	if path == "" {
+		return OwnFilesNotKnown
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return OwnFilesMissing
+	}
+	return OwnFiles
 }
 
 // Fit returns nil if certificate, key and CA below the directory root are there and belong together at a time, which
@@ -143,6 +158,7 @@ func (f Files) Fit(root string, now time.Time) error {
 	for _, path := range []*string{&f.Certificate, &f.Key, &f.CA, &f.CRL} {
 		*path = filepath.Join(root, *path)
 	}
+
 	read, _ := f.read() // what could not be read cannot be used either
 	m, err := parseMaterial(f, read)
 	if m.own.Leaf == nil || m.roots == nil {
@@ -166,23 +182,27 @@ func withOwner(err error, path string) error {
 	if !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
+
 	info, hidden := os.Stat(path)
-	for ; hidden != nil; info, hidden = os.Stat(path) {
+	for hidden != nil {
 		path = filepath.Dir(path)
+		info, hidden = os.Stat(path)
 	}
 	stat := info.Sys().(*syscall.Stat_t)
-	owner, group := strconv.Itoa(int(stat.Uid)), strconv.Itoa(int(stat.Gid))
+
+	owner := strconv.Itoa(int(stat.Uid))
 	if u, err := user.LookupId(owner); err == nil {
 		owner = u.Username
 	}
+	group := strconv.Itoa(int(stat.Gid))
 	if g, err := user.LookupGroupId(group); err == nil {
 		group = g.Name
 	}
 	return fmt.Errorf("%w (%s has owner %s, group %s, mode %04o)", err, path, owner, group, info.Mode().Perm())
 }
 
-// Revocation says which certificates of a chain are looked up in revocation lists. Its
-// values are those of Puppet's certificate_revocation; all but these, and the zero value, mean
+// Revocation says which certificates of a chain are looked up in revocation lists, in the
+// words of Puppet's certificate_revocation. Any other word, and the zero value, means
 // every certificate up to the root.
 type Revocation string
 
@@ -209,30 +229,43 @@ type material struct {
 // nothing is looked up in them.
 func parseMaterial(f Files, p pemFiles) (*material, error) {
 	m := &material{revocation: f.Revocation}
-	ownErr, caErr, crlErr := m.parseOwn(p[0], p[1]), m.parseBundle(p[2]), error(nil)
+
+	ownErr := m.parseOwn(p[0], p[1])
 	if ownErr != nil {
-		m.own, ownErr = tls.Certificate{}, fmt.Errorf("%s with key %s: %w", f.Certificate, f.Key, ownErr)
+		ownErr = fmt.Errorf("%s with key %s: %w", f.Certificate, f.Key, ownErr)
+		m.own = tls.Certificate{}
 	}
+
+	caErr := m.parseBundle(p[2])
 	if caErr != nil {
-		m.bundle, m.roots, caErr = nil, nil, fmt.Errorf("%s: %w", f.CA, caErr)
+		caErr = fmt.Errorf("%s: %w", f.CA, caErr)
+		m.bundle = nil
+		m.roots = nil
 	}
+
+	var crlErr error
 	if m.revocation != RevocationOff {
-		if crlErr = m.parseCRLs(p[3]); crlErr != nil {
-			m.crls, m.revocation, crlErr = nil, RevocationOff, fmt.Errorf("%s: %w", f.CRL, crlErr)
-		}
+		crlErr = m.parseCRLs(p[3])
 	}
+	if crlErr != nil {
+		crlErr = fmt.Errorf("%s: %w", f.CRL, crlErr)
+		m.crls = nil
+		m.revocation = RevocationOff
+	}
+
 	return m, cmp.Or(ownErr, caErr, crlErr)
 }
 
 // parseOwn reads a certificate, with any intermediates after it, and its key
 // in PKCS#1, SEC1 or PKCS#8 form.
 func (m *material) parseOwn(certificate, key []byte) (err error) {
-	if _, err = blocks(certificate, "certificate"); err == nil {
-		_, err = blocks(key, "key")
+	if _, err := blocks(certificate, "certificate"); err != nil {
+		return err
 	}
-	if err == nil {
-		m.own, err = tls.X509KeyPair(certificate, key)
+	if _, err := blocks(key, "key"); err != nil {
+		return err
 	}
+	m.own, err = tls.X509KeyPair(certificate, key)
 	return err
 }
 
@@ -243,7 +276,7 @@ func (m *material) parseBundle(data []byte) error {
 	if err != nil {
 		return err
 	}
-	m.roots, m.intermediates = x509.NewCertPool(), x509.NewCertPool()
+
 	for _, block := range list {
 		c, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
@@ -251,6 +284,9 @@ func (m *material) parseBundle(data []byte) error {
 		}
 		m.bundle = append(m.bundle, c)
 	}
+
+	m.roots = x509.NewCertPool()
+	m.intermediates = x509.NewCertPool()
 	for _, c := range m.bundle {
 		if bytes.Equal(c.RawIssuer, c.RawSubject) {
 			m.roots.AddCert(c)
@@ -281,17 +317,21 @@ func (m *material) parseCRLs(data []byte) error {
 
 // blocks returns the PEM blocks of these types. A file that is empty, half written or has too many is an error.
 func blocks(data []byte, what string, types ...string) (list []*pem.Block, err error) {
-	begins, ends := bytes.Count(data, []byte("-----BEGIN ")), bytes.Count(data, []byte("-----END "))
-	switch {
-	case begins == 0 || begins != ends:
+	begins := bytes.Count(data, []byte("-----BEGIN "))
+	ends := bytes.Count(data, []byte("-----END "))
+	if begins == 0 || begins != ends {
 		return nil, fmt.Errorf("the %s file is not complete PEM: %d BEGIN and %d END lines", what, begins, ends)
-	case begins > maxBlocks:
+	}
+	if begins > maxBlocks {
 		return nil, fmt.Errorf("the %s file has %d certificates, keys and CRLs, more than %d", what, begins, maxBlocks)
 	}
-	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+
+	block, rest := pem.Decode(data)
+	for block != nil {
 		if slices.Contains(types, block.Type) {
 			list = append(list, block)
 		}
+		block, rest = pem.Decode(rest)
 	}
 	return list, nil
 }
@@ -299,18 +339,22 @@ func blocks(data []byte, what string, types ...string) (list []*pem.Block, err e
 // nextExpiry returns when the first of the certificates and CRLs of a connection expires after
 // a time; zero if none does.
 func (m *material) nextExpiry(peers []*x509.Certificate, after time.Time) (first time.Time) {
-	certificates, ends := slices.Concat(peers, m.bundle), []time.Time(nil)
+	certificates := slices.Concat(peers, m.bundle)
 	if m.own.Leaf != nil {
 		certificates = append(certificates, m.own.Leaf)
 	}
+
+	var ends []time.Time
 	for _, c := range certificates {
 		ends = append(ends, c.NotAfter)
 	}
 	for _, crl := range m.crls {
 		ends = append(ends, crl.NextUpdate)
 	}
+
 	for _, end := range ends {
-		if end.After(after) && (first.IsZero() || end.Before(first)) {
+		isEarlier := first.IsZero() || end.Before(first)
+		if isEarlier && end.After(after) {
 			first = end
 		}
 	}

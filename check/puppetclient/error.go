@@ -76,7 +76,7 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 func failed(r Reason, format string, args ...any) *Error {
-	return &Error{r, fmt.Errorf(format, args...)}
+	return &Error{Reason: r, Err: fmt.Errorf(format, args...)}
 }
 
 // classify turns the error of a failed request into an *Error. The last connection, if
@@ -85,6 +85,7 @@ func classify(err error, m *material, c *conn, address string, now time.Time) er
 	if own, is := errors.AsType[*Error](err); is {
 		return own // from our own verification
 	}
+
 	alert := err
 	if refusal := c.refusal(); refusal != nil {
 		alert = refusal
@@ -95,31 +96,38 @@ func classify(err error, m *material, c *conn, address string, now time.Time) er
 	if !refusesCertificate(alert) {
 		return failed(TLSFailed, "TLS with %s: %w", address, alert)
 	}
+
+	// The files may show why the server refuses the certificate.
 	if err := m.ownError(now); err != nil {
 		return err
 	}
 	return failed(OwnCertRefused, "the master refused our certificate %s: %w", m.own.Leaf.Subject.CommonName, alert)
 }
 
+// networkError turns the error of a request that met no TLS alert into an *Error.
 func networkError(err error, address string) *Error {
-	var (
-		lookup *net.DNSError
-		slow   net.Error
-		record tls.RecordHeaderError
-		op     *net.OpError
-	)
-	switch {
-	case errors.As(err, &lookup):
-		return &Error{NameLookup, err}
-	case errors.As(err, &slow) && slow.Timeout():
+	if _, is := errors.AsType[*net.DNSError](err); is {
+		return &Error{Reason: NameLookup, Err: err}
+	}
+	if slow, is := errors.AsType[net.Error](err); is && slow.Timeout() {
 		return failed(Timeout, "no answer from %s in time", address)
-	case errors.Is(err, syscall.ECONNREFUSED):
+	}
+	if errors.Is(err, syscall.ECONNREFUSED) {
 		return failed(Refused, "connection to %s refused", address)
-	case errors.As(err, &op) && op.Op == "dial":
-		return &Error{Unreachable, err}
-	case errors.As(err, &record), errors.As(err, &op) && op.Op == "local error":
+	}
+
+	op, isOp := errors.AsType[*net.OpError](err)
+	if isOp && op.Op == "dial" {
+		return &Error{Reason: Unreachable, Err: err}
+	}
+
+	// crypto/tls reports the alerts that this end has sent with this Op.
+	weRefuse := isOp && op.Op == "local error"
+	_, notTLS := errors.AsType[tls.RecordHeaderError](err)
+	if weRefuse || notTLS {
 		return failed(TLSFailed, "TLS with %s: %w", address, err)
 	}
+
 	ends := []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE}
 	if slices.ContainsFunc(ends, func(end error) bool { return errors.Is(err, end) }) {
 		return failed(ConnectionLost, "%s closed the connection without an answer", address)

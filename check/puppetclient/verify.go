@@ -59,20 +59,16 @@ func (e *otherNameError) Unwrap() error { return e.error }
 // deep as configured. Without a CA bundle it verifies dates, name, and that the CRLs have not expired. The error is or
 // wraps an *Error. If the certificate lacks the name and has one of the others, the error is an *otherNameError.
 func (m *material) verifyServer(peers []*x509.Certificate, name string, others []string, now time.Time) error {
-	leaf := peers[0]
 	if m.roots == nil {
-		if now.Before(leaf.NotBefore) || now.After(leaf.NotAfter) {
-			return serverError(leaf, x509.CertificateInvalidError{Cert: leaf, Reason: x509.Expired}, now)
-		}
-		if err := named(leaf, name); err != nil {
-			return err
-		}
-		return m.anyExpired(peers, now)
+		return m.verifyWithoutCA(peers, name, now)
 	}
+
+	leaf := peers[0]
 	chains, err := m.chains(peers, x509.ExtKeyUsageServerAuth, now)
 	if err != nil {
 		return serverError(leaf, err, now)
 	}
+
 	if err := named(leaf, name); err != nil {
 		for _, other := range others {
 			if named(leaf, other) == nil {
@@ -84,6 +80,17 @@ func (m *material) verifyServer(peers []*x509.Certificate, name string, others [
 	return m.checkRevocation(chains[0], ServerCertRevoked, now)
 }
 
+func (m *material) verifyWithoutCA(peers []*x509.Certificate, name string, now time.Time) error {
+	leaf := peers[0]
+	if now.Before(leaf.NotBefore) || now.After(leaf.NotAfter) {
+		return serverError(leaf, x509.CertificateInvalidError{Cert: leaf, Reason: x509.Expired}, now)
+	}
+	if err := named(leaf, name); err != nil {
+		return err
+	}
+	return m.anyExpired(peers, now)
+}
+
 // chains verifies the first certificate that was sent, with the others as intermediates.
 func (m *material) chains(sent []*x509.Certificate, usage x509.ExtKeyUsage, now time.Time) (
 	[][]*x509.Certificate, error,
@@ -92,6 +99,7 @@ func (m *material) chains(sent []*x509.Certificate, usage x509.ExtKeyUsage, now 
 	for _, c := range sent[1:] {
 		intermediates.AddCert(m.linked(c))
 	}
+
 	return m.linked(sent[0]).Verify(x509.VerifyOptions{
 		Roots:         m.roots,
 		Intermediates: intermediates,
@@ -107,29 +115,33 @@ func (m *material) chains(sent []*x509.Certificate, usage x509.ExtKeyUsage, now 
 func (m *material) linked(c *x509.Certificate) *x509.Certificate {
 	copied := *c
 	for _, ca := range m.bundle {
-		switch {
-		case bytes.Equal(ca.RawSubject, c.RawIssuer):
+		if bytes.Equal(ca.RawSubject, c.RawIssuer) {
 			return c
-		case ca.Subject.String() == c.Issuer.String():
+		}
+		if ca.Subject.String() == c.Issuer.String() {
 			copied.RawIssuer = ca.RawSubject
 		}
 	}
 	return &copied
 }
 
+// serverError returns the error for a server whose certificate cannot be verified.
 func serverError(leaf *x509.Certificate, err error, now time.Time) error {
 	invalid, is := errors.AsType[x509.CertificateInvalidError](err)
-	if !is || invalid.Reason != x509.Expired || invalid.Cert == nil {
+	isDate := is && invalid.Reason == x509.Expired && invalid.Cert != nil
+	if !isDate {
 		return failed(ServerCertUntrusted, "the server's certificate %s, issued by %s: %w",
 			leaf.Subject.CommonName, leaf.Issuer.CommonName, err)
 	}
-	switch c := invalid.Cert; {
-	case c.IsCA && now.After(c.NotAfter):
+
+	c := invalid.Cert
+	if c.IsCA && now.After(c.NotAfter) {
 		return failed(CAExpired, "CA certificate %s", validity(c))
-	case now.Before(c.NotBefore):
+	}
+	if now.Before(c.NotBefore) {
 		return failed(ServerCertNotYetValid, "the server's certificate chain: %s", validity(c))
 	}
-	return failed(ServerCertExpired, "the server's certificate %s", validity(invalid.Cert))
+	return failed(ServerCertExpired, "the server's certificate %s", validity(c))
 }
 
 func validity(c *x509.Certificate) string {
@@ -145,11 +157,16 @@ func named(c *x509.Certificate, name string) error {
 	if name == "" {
 		return failed(NotVerified, "the server's certname is not known")
 	}
-	if len(c.DNSNames)+len(c.IPAddresses)+len(c.EmailAddresses)+len(c.URIs) > 0 {
+
+	altNames := len(c.DNSNames) + len(c.IPAddresses) + len(c.EmailAddresses) + len(c.URIs)
+	if altNames > 0 {
 		if err := c.VerifyHostname(name); err != nil {
-			return &Error{ServerCertName, err}
+			return &Error{Reason: ServerCertName, Err: err}
 		}
-	} else if !strings.EqualFold(c.Subject.CommonName, name) {
+		return nil
+	}
+
+	if !strings.EqualFold(c.Subject.CommonName, name) {
 		return failed(ServerCertName, "the server's certificate is for %s, not %s", c.Subject.CommonName, name)
 	}
 	return nil
@@ -161,7 +178,7 @@ func askByName(c *x509.Certificate) error {
 	unknown := failed(NotVerified, "the server's certname is not known, and its certificate has no name")
 	for _, name := range namesIn(c) {
 		if named(c, name) == nil {
-			return &otherNameError{name, unknown}
+			return &otherNameError{name: name, error: unknown}
 		}
 	}
 	return unknown
@@ -179,19 +196,28 @@ func namesIn(c *x509.Certificate) (list []string) {
 // the same CRLs, refuses every client then. Without the CA, no signature can be verified.
 func (m *material) anyExpired(certificates []*x509.Certificate, now time.Time) error {
 	for _, c := range certificates {
-		var newest *x509.RevocationList
-		for _, crl := range m.crls {
-			if crl.Issuer.String() == c.Issuer.String() && (newest == nil || crl.ThisUpdate.After(newest.ThisUpdate)) {
-				newest = crl
-			}
+		crl := m.newest(func(crl *x509.RevocationList) bool { return crl.Issuer.String() == c.Issuer.String() })
+		if crl == nil {
+			continue
 		}
-		if newest != nil {
-			if err := expired(newest, now); err != nil {
-				return err
-			}
+		if err := expired(crl, now); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// newest returns the latest of the CRLs that match, or nil.
+func (m *material) newest(match func(*x509.RevocationList) bool) (latest *x509.RevocationList) {
+	for _, crl := range m.crls {
+		if !match(crl) {
+			continue
+		}
+		if latest == nil || crl.ThisUpdate.After(latest.ThisUpdate) {
+			latest = crl
+		}
+	}
+	return latest
 }
 
 // expired returns an error if a CRL has expired.
@@ -212,15 +238,17 @@ func (m *material) checkRevocation(chain []*x509.Certificate, revoked Reason, no
 	case RevocationLeaf:
 		depth = 1
 	}
+
 	for i, c := range chain[:depth] {
 		issuer := chain[min(i+1, len(chain)-1)] // the root signed itself
-		crl := m.newestCRL(issuer)
+		crl := m.signedBy(issuer)
 		if crl == nil {
 			return failed(CRLMissing, "no CRL of %s in the CRL file", issuer.Subject.CommonName)
 		}
 		if err := expired(crl, now); err != nil {
 			return err
 		}
+
 		for _, entry := range crl.RevokedCertificateEntries {
 			if entry.SerialNumber.Cmp(c.SerialNumber) == 0 {
 				return failed(revoked, "certificate %s (serial %X) was revoked at %s",
@@ -231,31 +259,30 @@ func (m *material) checkRevocation(chain []*x509.Certificate, revoked Reason, no
 	return nil
 }
 
-// newestCRL returns the latest CRL that the issuer signed, or nil.
-func (m *material) newestCRL(issuer *x509.Certificate) (newest *x509.RevocationList) {
-	for _, crl := range m.crls {
-		signed := crl.Issuer.String() == issuer.Subject.String() && crl.CheckSignatureFrom(issuer) == nil
-		if signed && (newest == nil || crl.ThisUpdate.After(newest.ThisUpdate)) {
-			newest = crl
-		}
-	}
-	return newest
+// signedBy returns the latest CRL that the issuer signed, or nil.
+func (m *material) signedBy(issuer *x509.Certificate) *x509.RevocationList {
+	return m.newest(func(crl *x509.RevocationList) bool {
+		return crl.Issuer.String() == issuer.Subject.String() && crl.CheckSignatureFrom(issuer) == nil
+	})
 }
 
 // ownError returns why a server may refuse our certificate, as far as the files show;
 // nil if they show nothing.
 func (m *material) ownError(now time.Time) error {
 	leaf := m.own.Leaf
-	switch {
-	case leaf == nil:
+	if leaf == nil {
 		return m.why
-	case now.After(leaf.NotAfter):
-		return failed(OwnCertExpired, "our certificate %s", validity(leaf))
-	case now.Before(leaf.NotBefore):
-		return failed(OwnCertNotYetValid, "our certificate %s", validity(leaf))
-	case m.roots == nil:
-		return nil
 	}
+	if now.After(leaf.NotAfter) {
+		return failed(OwnCertExpired, "our certificate %s", validity(leaf))
+	}
+	if now.Before(leaf.NotBefore) {
+		return failed(OwnCertNotYetValid, "our certificate %s", validity(leaf))
+	}
+	if m.roots == nil {
+		return nil // there is nothing to compare it with
+	}
+
 	chains, err := m.chains([]*x509.Certificate{leaf}, x509.ExtKeyUsageClientAuth, now)
 	if err != nil {
 		return failed(OwnCertForeign, "our certificate %s was issued by %s: %w",
@@ -265,10 +292,16 @@ func (m *material) ownError(now time.Time) error {
 }
 
 // trouble returns why our certificate is not offered: it cannot be used, or a server would refuse
-// it, as far as the files show. An expired CRL is none: it refuses every client.
+// it, as far as the files show.
 func (m *material) trouble(now time.Time) error {
 	err := m.ownError(now)
-	if e, is := errors.AsType[*Error](err); is && (e.Reason == CRLExpired || e.Reason == CRLMissing) {
+	e, is := errors.AsType[*Error](err)
+	if !is {
+		return err
+	}
+
+	// A server with such a CRL refuses every client: a certificate must be offered to see that.
+	if e.Reason == CRLExpired || e.Reason == CRLMissing {
 		return nil
 	}
 	return err

@@ -19,6 +19,7 @@ func Duration(d time.Duration) string {
 	if d >= 2*day && d%day == 0 {
 		return fmt.Sprintf("%dd", d/day)
 	}
+
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
 		s = strings.TrimSuffix(s, "0s")
@@ -33,15 +34,17 @@ func Duration(d time.Duration) string {
 // below 10 seconds, seconds below 2 minutes, minutes below 48 hours, and days from
 // there on. Minutes and days are rounded down: 29.9 days become 29.
 func Age(d time.Duration) string {
-	switch abs := d.Abs(); {
+	abs := d.Abs()
+	switch {
 	case abs < 10*time.Second:
 		return Duration(d.Round(100 * time.Millisecond))
 	case abs < 2*time.Minute:
 		return Duration(d.Round(time.Second))
 	case abs < 2*day:
 		return Duration(d.Truncate(time.Minute))
+	default:
+		return Duration(d.Truncate(day))
 	}
-	return Duration(d.Truncate(day))
 }
 
 // Clock returns a moment in the local time zone, to the second and with the zone's name.
@@ -58,20 +61,25 @@ func When(t, now time.Time) string {
 // Printable makes foreign text safe to show on a terminal: valid UTF-8 on one line,
 // without control characters, of at most limit bytes. Text that Printable has returned is left as it is.
 func Printable(s string, limit int) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) {
-			return ' '
-		}
-		if !unicode.IsPrint(r) {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(s[:min(len(s), 4*limit)], ""))
+	enough := min(len(s), 4*limit) // s may be of any length, and some of it is dropped
+	s = strings.ToValidUTF8(s[:enough], "")
+	s = strings.Map(printable, s)
 	s = strings.Join(strings.Fields(s), " ")
 	if len(s) > limit {
 		s = strings.TrimSpace(strings.ToValidUTF8(s[:limit], ""))
 	}
 	return s
+}
+
+// printable returns r, a space for any space, or -1 for what a terminal must not get.
+func printable(r rune) rune {
+	if unicode.IsSpace(r) {
+		return ' '
+	}
+	if !unicode.IsPrint(r) {
+		return -1
+	}
+	return r
 }
 
 // First returns the first items of a list and, if it has more than most, how many more.
