@@ -14,7 +14,7 @@ type Service struct {
 	// there is none.
 	Job string
 	// MainPID is its main process; 0 if there is none, or if systemd does not know which of
-	// its processes that is, as of one that forks without a PID file.
+	// its processes that is, as for a service that forks without a PID file.
 	MainPID uint32
 	// SubState is running while the service has processes, and none of them stops.
 	SubState string
@@ -22,7 +22,7 @@ type Service struct {
 	HostStops bool
 }
 
-// AskService asks systemd about a service, of which name may be an alias. It takes at most 5 s.
+// AskService asks systemd about a service; name may be an alias. It takes at most 5 s.
 func AskService(ctx context.Context, name string) (s Service, err error) {
 	err = ask(ctx, "about "+name, func(ctx context.Context, bus *dbus.Conn) error {
 		s, err = service(ctx, bus, serviceUnit(name))
@@ -46,12 +46,15 @@ func service(ctx context.Context, m manager, unit string) (s Service, err error)
 	}
 	s.MainPID, _ = p["MainPID"].(uint32)
 	s.SubState, _ = p["SubState"].(string)
+
 	jobs, err := m.ListJobsContext(ctx)
 	for _, job := range jobs {
 		if job.Unit == p["Id"] {
 			s.Job = job.JobType
 		}
 	}
+
+	// A systemd that does not tell its own state is not stopping.
 	if state, err := m.SystemStateContext(ctx); err == nil {
 		s.HostStops = state.Value.Value() == "stopping"
 	}
@@ -71,15 +74,17 @@ func Start(ctx context.Context, unit string) error {
 func ask(ctx context.Context, what string, f func(context.Context, *dbus.Conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
+
 	bus, err := dbus.NewSystemdConnectionContext(ctx)
 	if err != nil {
 		bus, err = dbus.NewSystemConnectionContext(ctx)
 	}
-	if err == nil {
-		defer bus.Close()
-		err = f(ctx, bus)
-	}
 	if err != nil {
+		return fmt.Errorf("ask systemd %s: %w", what, err)
+	}
+	defer bus.Close()
+
+	if err := f(ctx, bus); err != nil {
 		return fmt.Errorf("ask systemd %s: %w", what, err)
 	}
 	return nil

@@ -41,7 +41,9 @@ func newJournalHandler(socket int, level slog.Leveler) slog.Handler {
 		}
 		return a
 	}
-	return slog.NewTextHandler(journalWriter{socket}, &slog.HandlerOptions{Level: level, ReplaceAttr: withoutTime})
+
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: withoutTime}
+	return slog.NewTextHandler(journalWriter{socket}, options)
 }
 
 // journalWriter writes lines of slog's text handler to a socket of journald.
@@ -51,13 +53,14 @@ type journalWriter struct{ socket int }
 // end the process if journald is gone, as a write to os.Stderr does with SIGPIPE.
 func (w journalWriter) Write(line []byte) (int, error) {
 	prefixed := append(fmt.Appendf(nil, "<%d>", priority(line)), line...)
+
 	if _, err := syscall.SendmsgN(w.socket, prefixed, nil, nil, syscall.MSG_DONTWAIT); err != nil {
 		return 0, fmt.Errorf("cannot write to the journal: %w", err)
 	}
 	return len(line), nil
 }
 
-// priority returns that of the level with which slog's text begins if it has no time.
+// priority returns the priority for the level of a line, which begins with it.
 func priority(line []byte) journal.Priority {
 	level, _, _ := bytes.Cut(line, []byte(" "))
 	switch string(level) {

@@ -20,7 +20,8 @@ func RuntimeDirectory() string {
 // RuntimeFile is a file that a service leaves for its next start, or for another service of
 // the same user. Without a directory, nothing is kept.
 type RuntimeFile struct {
-	Dir, Name string
+	Dir  string // empty if nothing is kept
+	Name string
 }
 
 // Path returns where the file is; "" without a directory.
@@ -36,6 +37,7 @@ func (r RuntimeFile) Write(content []byte) error {
 	if r.Dir == "" {
 		return nil
 	}
+
 	next := filepath.Join(r.Dir, "."+r.Name)
 	if err := os.WriteFile(next, content, 0o600); err != nil {
 		return err
@@ -62,6 +64,7 @@ func (r RuntimeFile) read() ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -69,6 +72,7 @@ func (r RuntimeFile) read() ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file", r.Path())
 	}
+
 	data, err := io.ReadAll(io.LimitReader(f, maxRuntimeFile+1))
 	if len(data) > maxRuntimeFile {
 		return nil, fmt.Errorf("%s is larger than %d MiB", r.Path(), maxRuntimeFile>>20)
@@ -81,6 +85,7 @@ func Load[T any](r RuntimeFile) (v T, err error) {
 	if r.Dir == "" {
 		return v, nil
 	}
+
 	data, err := r.read()
 	if err != nil {
 		return v, err

@@ -29,20 +29,23 @@ const (
 )
 
 // WatchUnit watches the first of these services that runs, or, if none does, the first that is loaded,
-// until ctx ends; every 5 s, and when one of them changes, it checks which one that is. It
-// calls changed, from one goroutine, with the unit's state,
-// or with the zero value if that cannot be known, and then with each change. A state that
-// lasts less than a few milliseconds may be skipped. Without a system bus it retries every second.
+// until ctx ends. Every 5 s, and when one of the services changes, WatchUnit chooses again.
+//
+// It calls changed, from one goroutine, with the state of the unit, or with the zero value if the state cannot be
+// known, and then with each change. A state that lasts less than a few milliseconds may be skipped. Without a system
+// bus WatchUnit retries every second.
 func WatchUnit(ctx context.Context, services []string, changed func(UnitState)) {
 	w := &unitWatch{changed: changed}
 	for _, name := range services {
 		w.names = append(w.names, serviceUnit(name))
 	}
+
 	for ctx.Err() == nil {
 		_ = w.follow(ctx) // not logged: what is reported next shows it, and it is tried again
 		if ctx.Err() != nil {
 			return // the caller has stopped, which says nothing about the unit
 		}
+
 		w.report(UnitState{})
 		select {
 		case <-ctx.Done():
@@ -58,6 +61,7 @@ type unitWatch struct {
 	told    bool // last was reported
 }
 
+// follow reports the state until ctx ends, or an error about the bus.
 func (w *unitWatch) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx) // ends the connection as well
 	defer cancel()
@@ -66,16 +70,20 @@ func (w *unitWatch) follow(ctx context.Context) error {
 		return err
 	}
 	defer bus.Close()
-	updates, lost := make(chan *dbus.PropertiesUpdate, maxPending), make(chan error, 1)
+
+	updates := make(chan *dbus.PropertiesUpdate, maxPending)
+	lost := make(chan error, 1)
 	bus.SetPropertiesSubscriber(updates, lost)
 	if err := bus.Subscribe(); err != nil {
 		return err
 	}
+
 	reread := time.NewTicker(rereadEvery)
 	defer reread.Stop()
 	if err := w.read(ctx, bus); err != nil {
 		return err
 	}
+
 	for {
 		select {
 		case <-ctx.Done():
@@ -87,6 +95,7 @@ func (w *unitWatch) follow(ctx context.Context) error {
 		case <-lost: // more signals than were read in time: ask for the state
 		case <-reread.C:
 		}
+
 		if err := w.read(ctx, bus); err != nil {
 			return err
 		}
@@ -97,6 +106,7 @@ func (w *unitWatch) follow(ctx context.Context) error {
 func (w *unitWatch) read(ctx context.Context, bus *dbus.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
+
 	if !bus.Connected() {
 		return errors.New("system bus: connection lost")
 	}
@@ -109,21 +119,25 @@ func (w *unitWatch) read(ctx context.Context, bus *dbus.Conn) error {
 }
 
 // choose returns the first unit that runs, or, if none does, the first that is loaded. A unit that
-// has failed may stand beside one of another name that replaces it.
+// has failed may stand beside a unit of another name that replaces it.
 func choose(units []dbus.UnitStatus) (first UnitState) {
 	for _, u := range units {
+		if u.LoadState != "loaded" {
+			continue
+		}
+
 		s := UnitState{Unit: u.Name, Active: u.ActiveState}
-		switch {
-		case u.LoadState != "loaded":
-		case s.Active != "failed" && s.Active != "inactive":
+		if s.Active != "failed" && s.Active != "inactive" {
 			return s
-		case first.Unit == "":
+		}
+		if first.Unit == "" {
 			first = s
 		}
 	}
 	return first
 }
 
+// explain adds to a state how the main process ended, if the unit is in that state because of it.
 func (w *unitWatch) explain(ctx context.Context, bus *dbus.Conn, s UnitState) UnitState {
 	if s.Active != "activating" && s.Active != "failed" {
 		return s
@@ -140,18 +154,21 @@ func (w *unitWatch) explain(ctx context.Context, bus *dbus.Conn, s UnitState) Un
 func ended(p map[string]any) string {
 	result, _ := p["Result"].(string)
 	restarts, _ := p["NRestarts"].(uint32)
-	switch {
-	case result != "" && result != "success":
+
+	if result != "" && result != "success" {
 		return "ended with result " + result
-	case restarts > 0:
+	}
+	if restarts > 0 {
 		return "has crashed"
 	}
 	return ""
 }
 
 func (w *unitWatch) report(s UnitState) {
-	if s != w.last || !w.told {
-		w.last, w.told = s, true
-		w.changed(s)
+	if s == w.last && w.told {
+		return
 	}
+	w.last = s
+	w.told = true
+	w.changed(s)
 }
