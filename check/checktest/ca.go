@@ -35,11 +35,12 @@ type Leaf struct {
 // Template describes a certificate to issue. A zero NotBefore means an hour ago, a
 // zero NotAfter means a year from now.
 type Template struct {
-	Name                string
-	CNOnly              bool     // no subject alternative name, as from old Puppet CAs
-	AltNames            []string // subject alternative names besides Name
-	RSA                 bool     // an RSA key, as Puppet's, instead of an ECDSA key, which is made in no time
-	NotBefore, NotAfter time.Time
+	Name      string
+	CNOnly    bool     // no subject alternative name, as from old Puppet CAs
+	AltNames  []string // subject alternative names besides Name
+	RSA       bool     // an RSA key, as Puppet's, instead of an ECDSA key, which is made in no time
+	NotBefore time.Time
+	NotAfter  time.Time
 }
 
 // NewCA makes a self-signed authority.
@@ -53,6 +54,7 @@ func newCA(name string, parent *CA) (*CA, error) {
 	if err != nil {
 		return nil, fmt.Errorf("CA key: %w", err)
 	}
+
 	ca := &CA{Parent: parent, key: key}
 	template := &x509.Certificate{
 		Subject:               pkix.Name{CommonName: name},
@@ -62,9 +64,11 @@ func newCA(name string, parent *CA) (*CA, error) {
 		BasicConstraintsValid: true,
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 	}
+
 	signer := parent
 	if parent == nil {
-		ca.Certificate, signer = template, ca
+		ca.Certificate = template // the name of the issuer
+		signer = ca
 	}
 	ca.Certificate, err = signer.sign(template, key.Public())
 	return ca, err
@@ -74,6 +78,7 @@ func newCA(name string, parent *CA) (*CA, error) {
 func (ca *CA) sign(template *x509.Certificate, public crypto.PublicKey) (*x509.Certificate, error) {
 	ca.serial++
 	template.SerialNumber = big.NewInt(ca.serial)
+
 	der, err := x509.CreateCertificate(rand.Reader, template, ca.Certificate, public, ca.key)
 	if err != nil {
 		return nil, fmt.Errorf("certificate %s: %w", template.Subject.CommonName, err)
@@ -88,6 +93,7 @@ func (ca *CA) Issue(t Template) (*Leaf, error) {
 	if err != nil {
 		return nil, fmt.Errorf("key of %s: %w", t.Name, err)
 	}
+
 	template := &x509.Certificate{
 		Subject:     pkix.Name{CommonName: t.Name},
 		NotBefore:   cmp.Or(t.NotBefore, time.Now().Add(-time.Hour)),
@@ -98,6 +104,7 @@ func (ca *CA) Issue(t Template) (*Leaf, error) {
 	if !t.CNOnly {
 		template.DNSNames = append([]string{t.Name}, t.AltNames...)
 	}
+
 	c, err := ca.sign(template, key.Public())
 	if err != nil {
 		return nil, err
@@ -141,6 +148,7 @@ func (ca *CA) CRL(expires time.Time) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("CRL of %s: %w", a.Certificate.Subject.CommonName, err)
 		}
+
 		b.Write(encode("X509 CRL", der))
 		expires = time.Now().AddDate(1, 0, 0)
 	}
@@ -155,6 +163,7 @@ func (l *Leaf) KeyPEM() ([]byte, error) {
 	if key, is := l.Key.(*rsa.PrivateKey); is {
 		return encode("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(key)), nil
 	}
+
 	der, err := x509.MarshalECPrivateKey(l.Key.(*ecdsa.PrivateKey))
 	if err != nil {
 		return nil, err

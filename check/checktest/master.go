@@ -28,11 +28,11 @@ type Master struct {
 	CA   *CA
 	Leaf *Leaf // the host's certificate, which the master also uses as its own
 
-	questions atomic.Int64
+	asked atomic.Int64
 
 	mu       sync.Mutex
 	changed  *sync.Cond // of the state, or a connection was closed
-	address  string
+	listens  string     // the address, also while stopped
 	state    State
 	since    time.Time // when the state began
 	answers  map[string]canned
@@ -61,7 +61,7 @@ func NewMasterWithCA(dir, name, address string, ca *CA) (*Master, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Master{Dir: dir, Name: name, CA: ca, Leaf: leaf, address: address, state: Running}
+	m := &Master{Dir: dir, Name: name, CA: ca, Leaf: leaf, listens: address, state: Running}
 	m.changed = sync.NewCond(&m.mu)
 	if err := errors.Join(m.WriteFiles(), m.Load()); err != nil {
 		return nil, err
@@ -88,6 +88,7 @@ func (m *Master) WriteFiles() error {
 	if err := errors.Join(err, keyErr); err != nil {
 		return err
 	}
+
 	conf := fmt.Sprintf("[main]\ncertname = %s\nssldir = %s\n", m.Name, filepath.Join(m.Dir, "ssl"))
 	f := m.Files()
 	for path, data := range map[string][]byte{
@@ -97,7 +98,10 @@ func (m *Master) WriteFiles() error {
 		f.CA:                                m.CA.Bundle(),
 		f.CRL:                               crl,
 	} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, data, 0o600)); err != nil {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, data, 0o600); err != nil {
 			return err
 		}
 	}
@@ -114,6 +118,7 @@ func (m *Master) Load() error {
 	if err := errors.Join(err, crlErr, caErr); err != nil {
 		return err
 	}
+
 	trust := x509.NewCertPool()
 	block, _ := pem.Decode(lists) // the CA's own list is the first
 	if !trust.AppendCertsFromPEM(bundle) || block == nil {
@@ -123,9 +128,12 @@ func (m *Master) Load() error {
 	if err != nil {
 		return err
 	}
+
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.cert, m.trust, m.crl = cert, trust, crl
+	m.cert = cert
+	m.trust = trust
+	m.crl = crl
 	return nil
 }
 
@@ -134,30 +142,35 @@ func (m *Master) Load() error {
 func (m *Master) Address() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.address
+	return m.listens
 }
 
 // Questions returns how many requests have arrived.
-func (m *Master) Questions() int64 { return m.questions.Load() }
+func (m *Master) Questions() int64 { return m.asked.Load() }
 
 // Close stops the master and waits until it has ended.
 func (m *Master) Close() error { return m.Set(Stopped) }
 
 func (m *Master) start() error {
-	listener, err := net.Listen("tcp", m.address)
+	listener, err := net.Listen("tcp", m.listens)
 	if err != nil {
 		return fmt.Errorf("simulated master: %w", err)
 	}
-	m.address, m.listener, m.done = listener.Addr().String(), listener.(*net.TCPListener), make(chan struct{})
+
+	m.listens = listener.Addr().String()
+	m.listener = listener.(*net.TCPListener)
+	m.done = make(chan struct{})
 	m.server = &http.Server{
 		Handler:           http.HandlerFunc(m.serve),
 		ReadHeaderTimeout: time.Minute,
 		ErrorLog:          log.New(io.Discard, "", 0),
 	}
+
 	config := &tls.Config{GetConfigForClient: m.tlsConfig}
-	go func(s *http.Server, l net.Listener, done chan struct{}) {
+	accepting := silenced{TCPListener: m.listener, master: m}
+	go func(s *http.Server, done chan struct{}) {
 		defer close(done)
-		s.Serve(tls.NewListener(l, config)) // ends with Close, always with an error
-	}(m.server, silenced{m.listener, m}, m.done)
+		s.Serve(tls.NewListener(accepting, config)) // ends with Close, always with an error
+	}(m.server, m.done)
 	return nil
 }

@@ -31,7 +31,7 @@ func (m *Master) SetAnswer(path string, status int, body string) {
 	if m.answers == nil {
 		m.answers = map[string]canned{}
 	}
-	m.answers[path] = canned{status, body}
+	m.answers[path] = canned{status: status, body: body}
 }
 
 // SetPool sets the pool that the service jruby-metrics reports. By default there are
@@ -43,8 +43,7 @@ func (m *Master) SetPool(p check.Pool) { m.SetAnswer(poolPath, http.StatusOK, po
 // running is answered with 503. By default only ca exists, and is running.
 func (m *Master) SetService(name, state string) { m.SetAnswer(simplePath+name, statusOf(state), state) }
 
-// SetPuppetDB makes the master answer as PuppetDB too, with this state: error is that of one
-// without its database.
+// SetPuppetDB makes the master answer as PuppetDB too, with this state: it is error while PuppetDB has no database.
 func (m *Master) SetPuppetDB(state string) {
 	m.SetAnswer("/status/v1/services/puppetdb-status", statusOf(state), fmt.Sprintf(`{"state":%q}`, state))
 }
@@ -59,27 +58,33 @@ func statusOf(state string) int {
 func (m *Master) answer(path string) canned {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	set, isSet := m.answers[path]
+
+	if m.state == Denied && strings.HasPrefix(path, "/status/v1/") {
+		return forbidden(path)
+	}
+	if m.state == JRubyStuck && path == poolPath {
+		return ok(poolAnswer(stuckPool(time.Since(m.since))))
+	}
+	if set, is := m.answers[path]; is {
+		return set
+	}
+
 	word := string(Running)
 	if m.state == Starting || m.state == Error {
 		word = string(m.state)
 	}
-	switch {
-	case m.state == Denied && strings.HasPrefix(path, "/status/v1/"):
-		return forbidden(path)
-	case m.state == JRubyStuck && path == poolPath:
-		return canned{http.StatusOK, poolAnswer(stuckPool(time.Since(m.since)))}
-	case isSet:
-		return set
-	case path == poolPath:
-		return canned{statusOf(word), poolAnswer(check.Pool{Size: 4, Free: 4})}
-	case path == simplePath+"ca":
-		return canned{http.StatusOK, "running"}
-	case path == simplePath+"server" || path == simplePath+"master" || path == strings.TrimSuffix(simplePath, "/"):
-		return canned{statusOf(word), word}
+	switch path {
+	case poolPath:
+		return canned{status: statusOf(word), body: poolAnswer(check.Pool{Size: 4, Free: 4})}
+	case simplePath + "ca":
+		return ok("running")
+	case simplePath + "server", simplePath + "master", strings.TrimSuffix(simplePath, "/"):
+		return canned{status: statusOf(word), body: word}
 	}
-	return canned{http.StatusNotFound, "not found: " + path}
+	return canned{status: http.StatusNotFound, body: "not found: " + path}
 }
+
+func ok(body string) canned { return canned{status: http.StatusOK, body: body} }
 
 // forbidden is the answer to a request that auth.conf denies.
 func forbidden(path string) canned {
@@ -101,32 +106,42 @@ func stuckPool(d time.Duration) check.Pool {
 
 // poolAnswer formats a pool the way Puppet Server 7.9.5 does.
 func poolAnswer(p check.Pool) string {
-	loans := func(list []check.Loan) []any {
-		out := []any{}
-		for _, l := range list {
-			method, uri, _ := strings.Cut(l.Request, " ")
-			out = append(out, map[string]any{
-				"duration-millis": int64(l.Seconds * 1000),
-				"reason":          map[string]any{"request": map[string]any{"uri": uri, "request-method": strings.ToLower(method)}},
-			})
-		}
-		return out
+	lock := map[string]any{
+		"current-state":    ":" + cmp.Or(p.Lock, "not-in-use"),
+		"last-change-time": p.LockSince.UTC().Format("2006-01-02T15:04:05.000Z"),
 	}
-	lock := map[string]any{"current-state": ":" + cmp.Or(p.Lock, "not-in-use"),
-		"last-change-time": p.LockSince.UTC().Format("2006-01-02T15:04:05.000Z")}
+	metrics := map[string]any{
+		"num-jrubies":           p.Size,
+		"num-free-jrubies":      p.Free,
+		"borrowed-instances":    loans(p.Borrowed),
+		"requested-instances":   loans(p.Waiting),
+		"borrow-timeout-count":  p.Timeouts,
+		"queue-limit-hit-count": p.LimitHits,
+	}
+	experimental := map[string]any{"jruby-pool-lock-status": lock, "metrics": metrics}
+
 	data, err := json.Marshal(map[string]any{
-		"service_version": "7.9.5", "service_status_version": 1, "detail_level": "debug", "state": "running",
-		"status": map[string]any{"experimental": map[string]any{
-			"jruby-pool-lock-status": lock,
-			"metrics": map[string]any{
-				"num-jrubies": p.Size, "num-free-jrubies": p.Free,
-				"borrowed-instances": loans(p.Borrowed), "requested-instances": loans(p.Waiting),
-				"borrow-timeout-count": p.Timeouts, "queue-limit-hit-count": p.LimitHits,
-			},
-		}},
+		"service_version":        "7.9.5",
+		"service_status_version": 1,
+		"detail_level":           "debug",
+		"state":                  "running",
+		"status":                 map[string]any{"experimental": experimental},
 	})
 	if err != nil {
 		panic(err)
 	}
 	return string(data)
+}
+
+func loans(list []check.Loan) []any {
+	out := []any{}
+	for _, l := range list {
+		method, uri, _ := strings.Cut(l.Request, " ")
+		request := map[string]any{"uri": uri, "request-method": strings.ToLower(method)}
+		out = append(out, map[string]any{
+			"duration-millis": int64(l.Seconds * 1000),
+			"reason":          map[string]any{"request": request},
+		})
+	}
+	return out
 }

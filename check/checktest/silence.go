@@ -8,7 +8,7 @@ import (
 )
 
 // silenced is a listener that accepts nothing while the master is Silent or NotAccepting. Its connections return
-// no data while the master is Silent or Saturated, and none to one that is being Stopped: a request
+// no data while the master is Silent or Saturated, nor while it is being Stopped: a request
 // that waited must end with its connection.
 type silenced struct {
 	*net.TCPListener
@@ -19,14 +19,15 @@ func (g silenced) Accept() (net.Conn, error) {
 	for {
 		g.master.waitWhile(func() bool { return g.master.state == Silent || g.master.state == NotAccepting })
 		g.SetDeadline(time.Time{})
+
 		c, err := g.TCPListener.Accept()
-		switch {
-		case errors.Is(err, os.ErrDeadlineExceeded):
-		case err != nil:
-			return nil, err
-		default:
-			return &silencedConn{Conn: c, master: g.master}, nil
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			continue // the master has become Silent or NotAccepting
 		}
+		if err != nil {
+			return nil, err
+		}
+		return &silencedConn{Conn: c, master: g.master}, nil
 	}
 }
 
@@ -38,9 +39,13 @@ type silencedConn struct {
 
 func (c *silencedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
+
 	m := c.master
 	m.waitWhile(func() bool {
-		return !c.closed && (m.state == Silent || m.state == Saturated || m.state == Stopped)
+		if c.closed {
+			return false
+		}
+		return m.state == Silent || m.state == Saturated || m.state == Stopped
 	})
 	return n, err
 }

@@ -36,26 +36,37 @@ const (
 func (m *Master) Set(s State) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.state, m.since = s, time.Now()
+	m.state = s
+	m.since = time.Now()
 	m.changed.Broadcast()
+
+	runs := m.server != nil
 	switch {
-	case s != Stopped && m.server == nil:
-		return m.start()
-	case s == Silent || s == NotAccepting:
+	case runs && s == Stopped:
+		m.end()
+	case runs && (s == Silent || s == NotAccepting):
 		m.listener.SetDeadline(time.Now()) // ends the Accept that is under way
-	case s == Stopped && m.server != nil:
-		server, done := m.server, m.done
-		m.server = nil
-		m.mu.Unlock() // Accept and Read, for which Close waits, look whether the master is Silent
-		// A child that is forked but has not called exec yet still has the listening
-		// socket, and the kernel would go on accepting connections for it.
-		syscall.ForkLock.RLock()
-		server.Close()
-		syscall.ForkLock.RUnlock()
-		<-done
-		m.mu.Lock()
+	case !runs && s != Stopped:
+		return m.start()
 	}
 	return nil
+}
+
+// end ends the server, and waits for that. It is called with mu held, and releases it meanwhile: Accept and Read, for
+// which Close waits, look whether the master is Silent.
+func (m *Master) end() {
+	server := m.server
+	done := m.done
+	m.server = nil
+	m.mu.Unlock()
+	defer m.mu.Lock()
+
+	// A child that is forked but has not called exec yet still has the listening
+	// socket, and the kernel would go on accepting connections for it.
+	syscall.ForkLock.RLock()
+	server.Close()
+	syscall.ForkLock.RUnlock()
+	<-done
 }
 
 // waitWhile blocks while a condition holds, which is called with mu held.
@@ -68,14 +79,15 @@ func (m *Master) waitWhile(holds func() bool) {
 }
 
 func (m *Master) serve(w http.ResponseWriter, r *http.Request) {
-	m.questions.Add(1)
+	m.asked.Add(1)
 	a := m.answer(r.URL.Path)
-	switch {
-	case r.TLS.ServerName != "" && r.Host != r.TLS.ServerName:
-		a = canned{http.StatusBadRequest, "Host does not match SNI"}
-	case r.Method != http.MethodGet:
+	if r.Method != http.MethodGet {
 		a = forbidden(r.URL.Path)
 	}
+	if r.TLS.ServerName != "" && r.Host != r.TLS.ServerName {
+		a = canned{status: http.StatusBadRequest, body: "Host does not match SNI"}
+	}
+
 	if strings.HasPrefix(a.body, "{") {
 		w.Header().Set("Content-Type", "application/json;charset=utf-8")
 	}
@@ -88,6 +100,7 @@ func (m *Master) serve(w http.ResponseWriter, r *http.Request) {
 func (m *Master) tlsConfig(*tls.ClientHelloInfo) (*tls.Config, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	crl := m.crl
 	config := &tls.Config{
 		Certificates:           []tls.Certificate{m.cert},
