@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-const maxFile = 64 << 10
+const maxHoldFile = 64 << 10
 
 // file is the JSON of a hold file; the package comment describes it.
 type file struct {
@@ -44,7 +44,7 @@ func (h Hold) encode() ([]byte, error) {
 // parse is the inverse of encode. It is strict, since ignoring a misspelt field could make a hold
 // weaker or endless.
 func parse(data []byte) (Hold, error) {
-	if len(data) > maxFile {
+	if len(data) > maxHoldFile {
 		return Hold{}, errTooLarge
 	}
 

@@ -107,6 +107,7 @@ func (s *Store) scan(dir string) (info os.FileInfo, holds []Hold, err error) {
 	return info, holds, err
 }
 
+// isHold reports whether a file of this name is a hold. The lock, and files that are being written, begin with a dot.
 func isHold(name string) bool {
 	return strings.HasSuffix(name, suffix) && !strings.HasPrefix(name, ".")
 }
@@ -153,7 +154,7 @@ func trusted(file os.FileInfo, dirOwner uint32) error {
 
 func ownerOf(info os.FileInfo) uint32 { return info.Sys().(*syscall.Stat_t).Uid }
 
-// readRegular reads a regular file of up to maxFile bytes. It neither follows a symbolic link nor
+// readRegular reads a regular file of up to maxHoldFile bytes. It neither follows a symbolic link nor
 // waits for the other end of a FIFO. The file's attributes are nil if it could not be opened.
 func readRegular(path string) ([]byte, os.FileInfo, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
@@ -172,6 +173,6 @@ func readRegular(path string) ([]byte, os.FileInfo, error) {
 	if !info.Mode().IsRegular() {
 		return nil, info, errors.New("not a regular file")
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	data, err := io.ReadAll(io.LimitReader(f, maxHoldFile+1))
 	return data, info, err
 }

@@ -147,6 +147,7 @@ func (s *Store) replace(old []Hold, h Hold) (Hold, error) {
 		return Hold{}, err
 	}
 
+	// Only now: at any moment one of the two exists.
 	elsewhere := keep(old, func(o Hold) bool { return o.Path != path })
 	if _, err := remove(elsewhere); err != nil {
 		return Hold{}, err
@@ -201,7 +202,7 @@ var (
 	// ErrBusy means that another writer kept the store locked for 5 s.
 	ErrBusy = errors.New("locked by another process")
 
-	errTooLarge = fmt.Errorf("larger than %d bytes", maxFile)
+	errTooLarge = fmt.Errorf("larger than %d bytes", maxHoldFile)
 	errWritable = errors.New("other users than its owner can write it")
 	errReplaced = errors.New("the directory was replaced; its former holds are not known")
 )

@@ -70,7 +70,7 @@ func (v *View) isPossible() bool {
 	return isState(v.State) && !slices.ContainsFunc(numbers, isOutside)
 }
 
-func isUnprintable(shown string) bool { return shown != text.Printable(shown, maxName) }
+func isUnprintable(shown string) bool { return shown != text.Printable(shown, maxText) }
 
 // isNoCode reports whether a number is neither a status code nor 0, for a code that was not chosen.
 func isNoCode(code int) bool { return code < 0 || code > 599 }

@@ -25,10 +25,10 @@ func TestBalancersThatNoTrackerKeepsAreRefused(t *testing.T) {
 	}
 	for name, replace := range map[string][2]string{
 		"a name with a control character": {`puppet/m1`, `\u001b[2J`},
-		"a long node":                     {`lb1`, strings.Repeat("x", maxName+1)},
-		"a long service":                  {`"server"`, `"` + strings.Repeat("x", maxName+1) + `"`},
-		"a long path":                     {`/?drain`, "/" + strings.Repeat("x", maxName)},
-		"a long answer":                   {`running.`, strings.Repeat("x", maxName)},
+		"a long node":                     {`lb1`, strings.Repeat("x", maxText+1)},
+		"a long service":                  {`"server"`, `"` + strings.Repeat("x", maxText+1) + `"`},
+		"a long path":                     {`/?drain`, "/" + strings.Repeat("x", maxText)},
+		"a long answer":                   {`running.`, strings.Repeat("x", maxText)},
 		"an address with a zone":          {`198.51.100.1`, `fe80::1%x`},
 		"a negative interval":             {`"interval_seconds": 2`, `"interval_seconds": -1`},
 		"an endless interval":             {`"interval_seconds": 2`, `"interval_seconds": 1e300`},

@@ -67,7 +67,7 @@ func (t *Tracker) Answer(c Check, r Rule, decide func(spare bool) answer.Answer)
 		mayLose = !keeps
 		spare = mayLose
 	}
-	if mayLose && b.View.Sends() && !b.letOff {
+	if mayLose && b.View.Sends() && !b.letOff { // the first time in a row
 		spare = false
 		shift = b.shift()
 	}
@@ -110,7 +110,7 @@ func (t *Tracker) note(c Check, now time.Time) *Balancer {
 	b.measure(mayBeSlow, now)
 	b.Checks++
 	b.Seen = now
-	b.Asks = text.Printable(c.URI, maxName)
+	b.Asks = text.Printable(c.URI, maxText)
 	b.Codes = c.Codes
 	b.Listed = c.Listed
 

@@ -41,8 +41,8 @@ func TestParseViewIsStrict(t *testing.T) {
 		"UP; scur=a/b":                           nil,
 		"UP; name=a\x1b[31mb":                    nil,
 		"UP; name=a,b":                           nil, // HAProxy has no such name
-		"UP; node=" + strings.Repeat("a", maxName+1): nil,
-		"UP; node=" + strings.Repeat("a", maxName):   {State: "UP", node: strings.Repeat("a", maxName)},
+		"UP; node=" + strings.Repeat("a", maxText+1): nil,
+		"UP; node=" + strings.Repeat("a", maxText):   {State: "UP", node: strings.Repeat("a", maxText)},
 		"UP; " + strings.Repeat("x", maxView-3):      nil,
 		"UP; " + strings.Repeat("x", maxView-4):      {State: "UP"},
 	} {

@@ -18,8 +18,8 @@ const TellTimes = 3
 
 // Bounds on what is taken from a header.
 const (
-	maxView = 1 << 10
-	maxName = 128
+	maxView = 1 << 10 // the header
+	maxText = 128     // a name, or what the client asked for
 )
 
 // View is what a balancer reports about this master: HAProxy's server state.
@@ -137,4 +137,4 @@ func count(text string, n *int) bool {
 var nameOfHAProxy = regexp.MustCompile(`^[\w.:/-]*$`)
 
 // isName reports whether HAProxy accepts a name for a node, a backend or a server, and a Tracker keeps it.
-func isName(name string) bool { return len(name) <= maxName && nameOfHAProxy.MatchString(name) }
+func isName(name string) bool { return len(name) <= maxText && nameOfHAProxy.MatchString(name) }

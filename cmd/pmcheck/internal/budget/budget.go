@@ -67,7 +67,7 @@ type Claim struct {
 // Claim takes a slot. A master that has one keeps it. The error is a *TakenError or wraps ErrUnreachable.
 func (c *Client) Claim(ctx context.Context, want Claim) error {
 	v, err := c.view(ctx, "claim($1, $2, $3, $4, $5, $6, $7)",
-		text.Printable(want.Reason, maxReason), text.Printable(want.By, maxName),
+		text.Printable(want.Reason, maxReason), text.Printable(want.By, maxLabel),
 		strconv.FormatBool(want.Serves), strconv.FormatBool(want.Force))
 	if err != nil {
 		return err
@@ -169,7 +169,7 @@ func session(at config.Database) (*pgconn.Config, error) {
 	}
 
 	settings.BuildFrontend = func(from io.Reader, to io.Writer) *pgproto3.Frontend {
-		return pgproto3.NewFrontend(&limited{from: from, left: maxAnswer}, to)
+		return pgproto3.NewFrontend(&limited{from: from, left: maxSent}, to)
 	}
 	settings.RuntimeParams = map[string]string{
 		"application_name":              "pmcheck",
@@ -187,7 +187,7 @@ type limited struct {
 
 func (l *limited) Read(b []byte) (int, error) {
 	if l.left == 0 {
-		return 0, fmt.Errorf("the answer is longer than %d MiB", maxAnswer>>20)
+		return 0, fmt.Errorf("the answer is longer than %d MiB", maxSent>>20)
 	}
 	n, err := l.from.Read(b[:min(len(b), l.left)])
 	l.left -= n

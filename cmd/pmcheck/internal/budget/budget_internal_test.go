@@ -43,7 +43,7 @@ func TestAnswersOutOfBoundsAreRefused(t *testing.T) {
 	}
 	for answer, want := range map[string]string{
 		slots(maxSlots + 1):            "more slots than a pool can have",
-		slots(maxAnswer / 3):           "more slots than a pool can have",
+		slots(maxSent / 3):             "more slots than a pool can have",
 		`{"slots": {}}`:                "is not a list",
 		`{"allowed": 1}`:               "slots",
 		`{"slots": [], "allowed": -1}`: "negative",
@@ -56,7 +56,7 @@ func TestAnswersOutOfBoundsAreRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || len(v.Slots) > 0 {
 			t.Errorf("%.40s: %+v, %v; want %q", answer, v, err, want)
 		}
-		if took := after.TotalAlloc - before.TotalAlloc; took > 4*maxAnswer {
+		if took := after.TotalAlloc - before.TotalAlloc; took > 4*maxSent {
 			t.Errorf("%.40s: %d bytes of memory", answer, took)
 		}
 	}
@@ -64,9 +64,9 @@ func TestAnswersOutOfBoundsAreRefused(t *testing.T) {
 
 // A server that sends without end is no longer read.
 func TestNoMoreIsReadThanAnAnswerHas(t *testing.T) {
-	l := &limited{from: endless{}, left: maxAnswer}
+	l := &limited{from: endless{}, left: maxSent}
 	n, err := io.Copy(io.Discard, l)
-	if n != maxAnswer || err == nil || !strings.Contains(err.Error(), "longer than 4 MiB") {
+	if n != maxSent || err == nil || !strings.Contains(err.Error(), "longer than 4 MiB") {
 		t.Errorf("%d bytes, %v", n, err)
 	}
 }
@@ -91,7 +91,7 @@ func FuzzView(f *testing.F) {
 			t.Errorf("%d slots are kept", len(v.Slots))
 		}
 		for _, s := range v.Slots {
-			if len(s.Master) > maxName || len(s.By) > maxName || len(s.Reason) > maxReason ||
+			if len(s.Master) > maxLabel || len(s.By) > maxLabel || len(s.Reason) > maxReason ||
 				strings.ContainsFunc(s.String(), unicode.IsControl) {
 				t.Errorf("kept %+v", s)
 			}

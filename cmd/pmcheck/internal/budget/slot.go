@@ -14,9 +14,9 @@ import (
 // Bounds on what is taken from the database, which other masters fill. A row takes 2.4 KiB at most, and in a pool
 // with more masters that are out nobody is served.
 const (
-	maxAnswer = 4 << 20 // bytes of all that the server sends
+	maxSent   = 4 << 20 // bytes of all that the server sends
 	maxSlots  = 1000
-	maxName   = 64
+	maxLabel  = 64 // the name of a master, or of a user
 	maxReason = 300
 )
 
@@ -105,8 +105,8 @@ func parseView(data []byte) (v View, err error) {
 
 	for i := range v.Slots {
 		s := &v.Slots[i]
-		s.Master = text.Printable(s.Master, maxName)
-		s.By = text.Printable(s.By, maxName)
+		s.Master = text.Printable(s.Master, maxLabel)
+		s.By = text.Printable(s.By, maxLabel)
 		s.Reason = text.Printable(s.Reason, maxReason)
 	}
 	return v, nil
