@@ -24,7 +24,7 @@ const (
 type slotKeeper struct {
 	settings *config.Config
 	client   *budget.Client
-	step     leave.SlotStep // the last one that was taken
+	step     leave.SlotStep // that was taken last
 	next     time.Time      // when to ask if the step stays the same
 }
 
@@ -33,15 +33,20 @@ type slotKeeper struct {
 func (d *Daemon) keepSlot(ctx context.Context) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	for k := (&slotKeeper{}); ; {
-		if c := d.settings.Load(); k.settings != c { // the new one asks at once
+
+	k := &slotKeeper{}
+	for {
+		c := d.settings.Load()
+		if k.settings != c { // a keeper of another configuration asks at once
 			k = &slotKeeper{settings: c, client: budget.New(*c)}
 		}
+
 		if k.settings.Budget.Database.IsZero() {
 			d.budget.Store(nil)
 		} else if d.monitor.State().Judged() {
 			d.keepSlotOnce(ctx, k)
 		}
+
 		select {
 		case <-ctx.Done():
 			return nil
@@ -57,7 +62,8 @@ func (d *Daemon) keepSlotOnce(ctx context.Context, k *slotKeeper) {
 	before := cmp.Or(st.Budget, &status.BudgetStatus{View: budget.View{Slots: []budget.Slot{}}})
 
 	step, reason := leave.Slot(st)
-	held := st.Master().ModeSince.After(before.Asked) // a hold may have been set, with a slot, and lifted
+	// A hold may have been set, with a slot, and lifted.
+	held := st.Master().ModeSince.After(before.Asked)
 	isNews := step != k.step || held
 	if !isNews && now.Before(k.next) {
 		return
@@ -75,19 +81,22 @@ func (d *Daemon) keepSlotOnce(ctx context.Context, k *slotKeeper) {
 	k.next = known.Asked.Add(k.pause(step, known))
 }
 
-// learn returns what is known of the budget after a question. If that was not answered, it is what was known before.
+// learn returns what is known of the budget after a question. If the database did not answer, its last answer stays.
 func (k *slotKeeper) learn(before status.BudgetStatus, view budget.View, err error) status.BudgetStatus {
 	known := before
 	known.Pool = k.settings.Budget.Pool
 	known.Asked = time.Now()
 	known.Reachable = err == nil
-	known.Error = ""
-	if err == nil {
+
+	if known.Reachable {
 		known.View = view
+		known.Error = ""
 	} else {
 		known.Error = err.Error()
 	}
-	if first := before.Asked.IsZero(); first || known.Reachable != before.Reachable {
+
+	first := before.Asked.IsZero()
+	if first || known.Reachable != before.Reachable {
 		known.Since = known.Asked
 	}
 	return known
@@ -98,7 +107,9 @@ func (k *slotKeeper) pause(step leave.SlotStep, known status.BudgetStatus) time.
 	if !known.Reachable {
 		return askAgain
 	}
-	isYoung := step == leave.SlotReturn && known.Held // the claim is younger than that
+
+	// The database does not take a claim back that is younger than budget.Settle.
+	isYoung := step == leave.SlotReturn && known.Held
 	if isYoung {
 		return budget.Settle
 	}
@@ -107,19 +118,21 @@ func (k *slotKeeper) pause(step leave.SlotStep, known status.BudgetStatus) time.
 
 // logBudget writes a line when the database begins or ceases to answer, and when the master's slot comes or goes.
 func (d *Daemon) logBudget(before, known status.BudgetStatus, err error) {
-	first := before.Asked.IsZero()
 	if err != nil {
+		first := before.Asked.IsZero()
 		if first || before.Reachable {
 			d.log.Warn("the database of the budget does not answer as it should", "error", err, "hint", budget.Hint(err))
 		}
 		return
 	}
+
 	if !before.Reachable || known.Held != before.Held {
 		d.log.Info("the database of the budget answers", "pool", known.Pool, "held", known.Held, "out", known.Out,
 			"allowed", known.Allowed)
 	}
 }
 
+// ask takes a step in the database, and returns what it says of the pool.
 func (k *slotKeeper) ask(ctx context.Context, step leave.SlotStep, reason string) (budget.View, error) {
 	switch step {
 	case leave.SlotRenew:

@@ -41,7 +41,7 @@ type Options struct {
 	// GateDir is the runtime directory of the gate, which may not run. Empty: there is none.
 	GateDir string
 	// Ports are the listeners for balancers, Sockets those for the commands, that the service manager has bound. Listen
-	// binds those that are missing.
+	// binds what is missing.
 	Ports   []net.Listener
 	Sockets []net.Listener
 }
@@ -153,15 +153,19 @@ func (d *Daemon) serve(ctx context.Context, group *errgroup.Group) {
 // just started.
 func (d *Daemon) waitForVerdict(ctx context.Context) {
 	longest := d.settings.Load().Probe.Longest()
+	patience := longest + longest/4 // a busy machine is late
+
 	select {
 	case <-d.monitor.Judged():
-	case <-time.After(longest + longest/4): // a busy machine is late
+	case <-time.After(patience):
 	case <-ctx.Done():
 	}
 }
 
+// believed reports whether a client at an address counts as a balancer.
 func believed(c *config.Config, source netip.Addr) bool {
-	return source.IsValid() && (len(c.Balancers) == 0 || contains(c.Balancers, source))
+	believesAll := len(c.Balancers) == 0
+	return source.IsValid() && (believesAll || contains(c.Balancers, source))
 }
 
 // Summary returns the state of the master in one line, for the service manager.

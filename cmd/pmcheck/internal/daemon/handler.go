@@ -19,12 +19,15 @@ import (
 // ServeHTTP answers everything on a TCP port. It does not use http.ServeMux, which answers an unclean path with a
 // redirect: HAProxy takes that for a healthy server.
 func (d *Daemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Cache-Control", "no-store") // not even one on the way answers for the master
+	// No cache on the way answers for the master.
+	w.Header().Set("Cache-Control", "no-store")
+
 	if r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions {
 		w.Header().Set("Allow", "GET, HEAD, OPTIONS")
 		line(w, http.StatusMethodNotAllowed, "method not allowed")
 		return
 	}
+
 	switch r.URL.Path {
 	case "/live":
 		d.live(w)
@@ -48,7 +51,10 @@ const simple = "/status/v1/simple"
 // Server, which calls the master by another name in each generation and in PE, or for *, as HAProxy's manual has it.
 func (d *Daemon) serviceOf(r *http.Request) drain.Service {
 	path := r.URL.Path
-	if path == "/" || path == simple || path == "*" && r.Method == http.MethodOptions {
+	if path == "/" || path == simple {
+		return drain.Master
+	}
+	if path == "*" && r.Method == http.MethodOptions {
 		return drain.Master
 	}
 
@@ -56,6 +62,7 @@ func (d *Daemon) serviceOf(r *http.Request) drain.Service {
 	if !ofPuppet {
 		return drain.Service(strings.TrimPrefix(path, "/"))
 	}
+
 	service := drain.Service(name)
 	_, configured := d.monitor.State().Service(service)
 	if !configured && (name == "master" || name == "pe-master") {
@@ -64,6 +71,7 @@ func (d *Daemon) serviceOf(r *http.Request) drain.Service {
 	return service
 }
 
+// check answers a balancer. A browser that may read the status gets the page instead.
 func (d *Daemon) check(w http.ResponseWriter, r *http.Request, service drain.Service) {
 	s := d.monitor.State()
 	now := time.Now()
@@ -76,31 +84,41 @@ func (d *Daemon) check(w http.ResponseWriter, r *http.Request, service drain.Ser
 		d.answer(w, http.StatusBadRequest, problem)
 		return
 	}
+
 	decide := func(spare bool) answer.Answer { return answer.Decide(moment, codes, spare) }
-	if wantsPage(r) && d.mayReadStatus(r) { // a browser is not counted as a balancer
-		document, err := d.pages.get(d, d.page.Render)
-		if err != nil {
-			line(w, http.StatusInternalServerError, "cannot render the page: "+err.Error())
-			return
-		}
-		document.Write(w, decide(true).Code)
+	if wantsPage(r) && d.mayReadStatus(r) { // and is not counted as a balancer
+		d.servePage(w, decide(true).Code)
 		return
 	}
+
 	settings := d.settings.Load() // once: a reload may replace them meanwhile
-	a, shift := decide(true), time.Duration(0)
+	a := decide(true)
+	shift := time.Duration(0)
 	if isBalancer(settings, r) {
-		a, shift = d.balancers.Answer(balancer.Check{
+		c := balancer.Check{
 			Source:  remote(r),
 			Service: service,
 			URI:     r.RequestURI,
 			Codes:   codes.Filled(),
 			Header:  view(r),
 			Listed:  len(settings.Balancers) > 0, // then only listed sources are believed
-		}, balancer.NewRule(moment, s.Leaves(now), settings.MaxOut), decide)
+		}
+		a, shift = d.balancers.Answer(c, balancer.NewRule(moment, s.Leaves(now), settings.MaxOut), decide)
 	}
+
+	// Answers of masters whose checks are in step must not fall into the same moment.
 	time.Sleep(rand.N(shift + 1))
 	w.Header().Set("Last-Modified", moment.ServingSince.UTC().Format(http.TimeFormat))
 	d.answer(w, a.Code, a.Body)
+}
+
+func (d *Daemon) servePage(w http.ResponseWriter, code int) {
+	document, err := d.pages.get(d, d.page.Render)
+	if err != nil {
+		line(w, http.StatusInternalServerError, "cannot render the page: "+err.Error())
+		return
+	}
+	document.Write(w, code)
 }
 
 func (d *Daemon) answer(w http.ResponseWriter, code int, body string) {
@@ -108,7 +126,7 @@ func (d *Daemon) answer(w http.ResponseWriter, code int, body string) {
 	d.metrics.Answered(code)
 }
 
-// isBalancer reports whether a client may be a balancer: not another master that asks on its way out.
+// isBalancer reports whether a client may be a balancer. Another master that asks on its way out of the pool is none.
 func isBalancer(c *config.Config, r *http.Request) bool {
 	return believed(c, remote(r)) && r.Header.Get("User-Agent") != status.FleetAgent
 }
@@ -128,6 +146,7 @@ func (d *Daemon) serveStatus(w http.ResponseWriter, _ *http.Request) {
 		line(w, http.StatusInternalServerError, "cannot encode the status: "+err.Error())
 		return
 	}
+
 	w.Header().Set("Content-Type", "application/json")
 	w.Write(data)
 }
@@ -135,8 +154,9 @@ func (d *Daemon) serveStatus(w http.ResponseWriter, _ *http.Request) {
 // wantsPage reports whether a browser asks. A client that sends HAProxy's view is not a
 // browser, whatever else it sends.
 func wantsPage(r *http.Request) bool {
-	return strings.Contains(r.Header.Get("Accept"), "text/html") &&
-		r.URL.Path == "/" && r.Method != http.MethodOptions && view(r) == ""
+	asksForRoot := r.URL.Path == "/" && r.Method != http.MethodOptions
+	takesHTML := strings.Contains(r.Header.Get("Accept"), "text/html")
+	return asksForRoot && takesHTML && view(r) == ""
 }
 
 // view returns what HAProxy says of this master; empty if nothing.
@@ -144,7 +164,10 @@ func view(r *http.Request) string { return r.Header.Get(balancer.StateHeader) }
 
 func (d *Daemon) mayReadStatus(r *http.Request) bool {
 	addr := remote(r)
-	return addr.IsLoopback() && d.namesThisHost(r) || contains(d.settings.Load().StatusAllow, addr)
+	if addr.IsLoopback() && d.namesThisHost(r) {
+		return true
+	}
+	return contains(d.settings.Load().StatusAllow, addr)
 }
 
 // remote returns the address of a client.

@@ -19,6 +19,7 @@ func (d *Daemon) namesThisHost(r *http.Request) bool {
 		host = r.Host
 	}
 	host = strings.TrimSuffix(strings.Trim(host, "[]"), ".")
+
 	if host == "" {
 		return true
 	}

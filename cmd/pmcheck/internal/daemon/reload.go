@@ -99,7 +99,7 @@ func (d *Daemon) refuse(message string, err error) {
 // and an operator who corrects puppet.conf has nothing to reload.
 func (d *Daemon) inDoubt() bool { return d.settings.Load().Checks.Identity().Doubt != "" }
 
-// lookAgain uses what a second look has found if the doubt about Puppet's configuration is another one. A pmcheck.yaml
+// lookAgain uses what a second look has found if the doubt about Puppet's configuration has changed. A pmcheck.yaml
 // that was edited meanwhile waits for its reload.
 func (d *Daemon) lookAgain(r reading) {
 	if r.mistakes != nil || !bytes.Equal(r.loaded.Content, d.loaded.Content) {

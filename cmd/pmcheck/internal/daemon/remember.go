@@ -35,6 +35,7 @@ func (d *Daemon) recall(now time.Time) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		d.log.Warn("cannot read what the previous daemon has saved", "error", err)
 	}
+
 	d.balancers.Restore(balancer.List(m.Balancers), now)
 	d.balancers.Believe(d.settings.Load().Balancers)
 	d.monitor.Recall(m.Good)
@@ -44,11 +45,14 @@ func (d *Daemon) recall(now time.Time) {
 func (d *Daemon) remember(ctx context.Context) error {
 	tick := time.NewTicker(rememberEvery)
 	defer tick.Stop()
-	for failed := false; ctx.Err() == nil; {
+
+	failed := false
+	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
 		case <-tick.C:
 		}
+
 		err := d.memoryFile().Save(memory{
 			Balancers: balancer.Saved(d.balancers.All()),
 			Good:      d.monitor.State().Memories(),

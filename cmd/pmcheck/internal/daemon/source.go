@@ -18,6 +18,7 @@ type Source struct {
 	lastGood systemd.RuntimeFile
 	puppet   systemd.RuntimeFile
 	mistakes error // in the current file, if Start has returned the last good one instead
+
 	// load is config.Load, unless a test hangs in it.
 	load func(config.Options) (*config.Loaded, error)
 }
@@ -34,8 +35,8 @@ func NewSource(o config.Options, runtime string) *Source {
 	return s
 }
 
-// Start reads the configuration with which a daemon starts. If it has mistakes, that is the last good one. The error
-// names the mistakes if there is none that can be used.
+// Start reads the configuration with which a daemon starts. If the current file has mistakes, Start returns the last
+// good configuration; if that cannot be used either, the error names the mistakes.
 func (s *Source) Start() (*config.Loaded, error) {
 	loaded, mistakes := s.load(s.options)
 	if mistakes == nil {

@@ -20,6 +20,7 @@ import (
 func (d *Daemon) Status(now time.Time) status.Status {
 	state := d.monitor.State()
 	s := d.statusOf(state, now)
+
 	connections := func() ([]sockets.Connection, error) { return sockets.Connections(s.Probe.Address) }
 	leave.Explain(&s, state, d.settings.Load().MaxOut, connections)
 	return s
@@ -28,8 +29,8 @@ func (d *Daemon) Status(now time.Time) status.Status {
 // lookEvery is the shortest time from one look to the next.
 const lookEvery = 25 * time.Millisecond
 
-// A look shows the status in the form T. Clients that wait for one share it: any user of the host may ask as often, and
-// read as slowly, as he likes, and neither balancers nor memory must suffer.
+// A look shows the status in the form T. Clients that wait for a look share it: any user of the host may ask as often,
+// and read as slowly, as he likes, and neither balancers nor memory must suffer.
 type look[T any] struct {
 	mu    sync.Mutex
 	taken time.Time
@@ -42,6 +43,7 @@ func (l *look[T]) get(d *Daemon, show func(status.Status) (T, error)) (T, error)
 	asked := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	if l.taken.Before(asked) {
 		time.Sleep(time.Until(l.taken.Add(lookEvery)))
 		l.taken = time.Now()
@@ -55,21 +57,25 @@ func encode(s status.Status) ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// status is like Status, without the obstacles, which need the kernel's connections.
+// status returns a Status without obstacles, which need the kernel's connections.
 func (d *Daemon) status(now time.Time) status.Status { return d.statusOf(d.monitor.State(), now) }
 
 func (d *Daemon) statusOf(state *monitor.State, now time.Time) status.Status {
 	s := status.New(state, d.settings.Load(), now)
-	s.Version, s.Started = ProgramVersion(), d.started
+	s.Version = ProgramVersion()
+	s.Started = d.started
 	s.Config = *d.config.Load()
 	if d.settings.Load().Listen != d.listen {
 		s.Warnings = append(s.Warnings, "listen has changed since the daemon was started: restart pmcheck")
 	}
+
 	all := d.balancers.All()
-	s.Balancers, s.BalancerAsked = all.Current(now), all.Asked()
+	s.Balancers = all.Current(now)
+	s.BalancerAsked = all.Asked()
 	if now.Sub(d.started) > balancer.SilentAfter {
 		s.Silent = all.Silent(now)
 	}
+
 	s.Refused = d.refused.At(now)
 	s.Budget = d.budget.Load()
 	s.Gate = gateIn(d.gateDir)
@@ -87,6 +93,7 @@ func gateIn(dir string) *status.GateStatus {
 	if err != nil || gate == nil || len(gate.Passes) > maxPasses {
 		return nil
 	}
+
 	status.Printable(gate)
 	return gate
 }

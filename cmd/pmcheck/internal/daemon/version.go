@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/common/version"
 )
 
-// ProgramVersion returns the version that was linked in, or else that of the module, in the form of a package's
+// ProgramVersion returns the version that was linked in, or else the version of the module, in the form of a package's
 // version: 1.2.3.
 func ProgramVersion() string {
 	if version.Version != "" {
