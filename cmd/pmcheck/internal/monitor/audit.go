@@ -12,7 +12,7 @@ import (
 )
 
 // audit logs what has changed: one line for each change of a verdict, a warning or a hold.
-// Probes are logged at debug: a line every few seconds hides the one that matters.
+// Probes are logged at debug: a line every few seconds hides the line that matters.
 type audit struct{ log *slog.Logger }
 
 func (a audit) probe(service drain.Service, r check.Result) {
@@ -38,12 +38,14 @@ func (a audit) note(before, after *State) {
 
 // warnings logs the beginning and the end of what a check warns of and no verdict shows.
 func (a audit) warnings(before, after *State) {
-	was, is := warnings(before.Findings), warnings(after.Findings)
+	was := warnings(before.Findings)
+	is := warnings(after.Findings)
 	for name, f := range is {
 		if f.Reason != was[name].Reason {
 			a.log.Warn("check warns", "check", name, "reason", f.Reason, "detail", f.Detail, "hint", check.Hint(f.Reason))
 		}
 	}
+
 	for name, f := range was {
 		if _, still := is[name]; !still {
 			a.log.Info("check no longer warns", "check", name, "reason", f.Reason)
@@ -55,7 +57,8 @@ func (a audit) warnings(before, after *State) {
 func warnings(findings []check.Finding) map[string]check.Finding {
 	list := map[string]check.Finding{}
 	for _, f := range findings {
-		if f.Health == "" && (f.State == check.StateWarn || f.State == check.StateBad) {
+		isBad := f.State == check.StateWarn || f.State == check.StateBad
+		if f.Health == "" && isBad {
 			list[f.Check] = f
 		}
 	}
@@ -67,6 +70,7 @@ func (a audit) verdict(old, now *Service) {
 	if v.Same(old.Verdict) || v.Reason == check.NotProbed {
 		return
 	}
+
 	level := slog.LevelWarn
 	if v.Health.Serves() {
 		level = slog.LevelInfo
@@ -83,16 +87,22 @@ func (a audit) verdict(old, now *Service) {
 // is not: with-hold renews its end every few minutes. The line that is logged when the hold ends
 // has the last end.
 func (a audit) holds(before, after *State) {
-	was, is := before.Holds.At(before.Published).Holds(), after.Holds.At(after.Published).Holds()
+	was := before.Holds.At(before.Published).Holds()
+	is := after.Holds.At(after.Published).Holds()
+
 	for _, h := range was {
 		if find(h, is) < 0 {
 			a.holdEnded(h, after.Published)
 		}
 	}
+
 	for _, h := range is {
-		if i := find(h, was); i < 0 {
+		i := find(h, was)
+		if i < 0 {
 			a.holdBegan(h)
-		} else if was[i].Mode != h.Mode || was[i].Leaving != h.Leaving || was[i].Reason != h.Reason {
+			continue
+		}
+		if old := was[i]; old.Mode != h.Mode || old.Leaving != h.Leaving || old.Reason != h.Reason {
 			a.log.Info("hold changed", "hold", h)
 		}
 	}

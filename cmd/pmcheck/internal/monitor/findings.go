@@ -11,6 +11,7 @@ import (
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
+// once runs a check.
 func once(ctx context.Context, s *check.Scheduled) check.Finding {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
@@ -22,25 +23,29 @@ func once(ctx context.Context, s *check.Scheduled) check.Finding {
 type findings struct {
 	checks    check.List
 	observers map[string]check.Observer
-	master    string      // the address of the one that the observers have seen
+	master    string      // the address of the master that the observers have seen
 	seen      *check.Seen // nil before the first configuration
 	scheduled map[string]*check.Scheduled
 	latest    map[string]check.Finding
 }
 
 // configure sets the checks that run, each on a schedule of its own, so that no check delays another. It forgets the
-// findings of those that no longer do. The observers remember the master, unless the configuration names another.
+// findings of the checks that no longer run. The observers remember the master, unless the configuration names another.
 func (f *findings) configure(c config.Config, credentials *puppetclient.Credentials) {
 	off := func(name string) bool { return c.Checks.Severity(name) == check.Off }
+
 	scheduled := c.Checks.Scheduled(check.Host{Certname: c.Probe.Certname, Credentials: credentials})
 	maps.DeleteFunc(scheduled, func(name string, _ *check.Scheduled) bool { return off(name) })
 	maps.DeleteFunc(f.latest, func(name string, _ check.Finding) bool {
-		return off(name) || f.scheduled[name] != nil && scheduled[name] == nil
+		hasEnded := f.scheduled[name] != nil && scheduled[name] == nil
+		return off(name) || hasEnded
 	})
-	f.checks, f.scheduled = c.Checks, scheduled
+	f.checks = c.Checks
+	f.scheduled = scheduled
 
 	if f.seen == nil || f.master != c.Probe.Address {
-		f.seen, f.master = new(check.Seen), c.Probe.Address
+		f.seen = new(check.Seen)
+		f.master = c.Probe.Address
 	}
 	f.observers = c.Checks.Observers(f.seen)
 }
@@ -58,10 +63,11 @@ func (f *findings) observe(r check.Result, now time.Time) {
 // kept while it is fresh.
 func (f *findings) take(found check.Finding, now time.Time) {
 	old, known := f.latest[found.Check]
-	vain := found.State == check.StateNone && known && old.State != check.StateNone && f.fresh(old, now)
-	if !vain {
-		f.latest[found.Check] = found
+	hasOld := known && old.State != check.StateNone && f.fresh(old, now)
+	if found.State == check.StateNone && hasOld {
+		return
 	}
+	f.latest[found.Check] = found
 }
 
 // unit records the state that systemd reports; without a unit nothing is known. An
@@ -94,9 +100,15 @@ func (f *findings) list(now time.Time) (list []check.Finding) {
 		if !known || c.Severity == check.Off {
 			continue
 		}
+
 		if !f.fresh(found, now) {
-			found = check.Finding{Check: c.Name, State: check.StateNone, Reason: check.Stale, Checked: found.Checked,
-				Detail: "the check has found nothing out since " + found.Checked.Format(time.RFC3339)}
+			found = check.Finding{
+				Check:   c.Name,
+				State:   check.StateNone,
+				Reason:  check.Stale,
+				Checked: found.Checked,
+				Detail:  "the check has found nothing out since " + found.Checked.Format(time.RFC3339),
+			}
 		}
 		found.Severity = c.Severity
 		list = append(list, found)
@@ -110,8 +122,10 @@ func (f *findings) puppetdb(now time.Time) (Service, bool) {
 	if s == nil {
 		return Service{}, false
 	}
+
 	var v check.Verdict
-	if found, known := f.latest[check.CheckPuppetDB]; known {
+	found, known := f.latest[check.CheckPuppetDB]
+	if known {
 		health := map[check.State]check.Health{
 			check.StateOK:   check.Healthy,
 			check.StateBad:  check.Unhealthy,

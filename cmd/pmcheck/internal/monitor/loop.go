@@ -30,8 +30,8 @@ const maxPort = 20
 // subject is one service that is probed: the master itself, or a service beside it. Only
 // the loop changes it.
 type subject struct {
-	*check.Prober
 	name   drain.Service
+	prober *check.Prober
 	judge  check.Judge
 	asking bool // a probe is under way
 	again  bool // another probe must follow as soon as this one is done
@@ -64,6 +64,7 @@ func newProber(c config.Probe, credentials *puppetclient.Credentials, service dr
 		},
 		Elsewhere: func() string { return elsewhere(c) },
 	}
+
 	if service != drain.Master { // a prober without a service asks for the master itself
 		p.Service = string(service)
 	}
@@ -76,6 +77,7 @@ func elsewhere(c config.Probe) string {
 	if err != nil {
 		return ""
 	}
+
 	if c.ServerPort != "" && c.ServerPort != strconv.Itoa(int(port)) {
 		return fmt.Sprintf("puppet.conf has serverport %s: set probe.address", text.Printable(c.ServerPort, maxPort))
 	}
@@ -84,6 +86,7 @@ func elsewhere(c config.Probe) string {
 	if err != nil || len(open) == 0 {
 		return ""
 	}
+
 	var list []string
 	for _, a := range open {
 		list = append(list, a.String())
@@ -99,19 +102,23 @@ func (m *Monitor) configure(c config.Config) {
 	if m.credentials == nil || m.credentials.Files != c.Probe.Files {
 		m.credentials = &puppetclient.Credentials{Files: c.Probe.Files}
 	}
+
 	old := m.services
 	m.services = []*subject{m.newSubject(drain.Master)}
 	for _, name := range c.Services {
 		m.services = append(m.services, m.newSubject(drain.Service(name)))
 	}
 	for _, o := range old {
-		o.Close()
+		o.prober.Close()
 		for _, s := range m.services {
 			if s.name == o.name {
-				s.judge, s.count, s.last = o.judge, o.count, o.last
+				s.judge = o.judge
+				s.count = o.count
+				s.last = o.last
 			}
 		}
 	}
+
 	for _, s := range m.services {
 		s.judge.MaxAge = c.Probe.MaxAge
 		s.judge.StuckAfter = c.Checks.JRuby().StuckAfter
@@ -120,8 +127,8 @@ func (m *Monitor) configure(c config.Config) {
 }
 
 func (m *Monitor) newSubject(name drain.Service) *subject {
-	s := &subject{name: name, Prober: newProber(m.config.Probe, m.credentials, name)}
-	s.Lost = func() {
+	s := &subject{name: name, prober: newProber(m.config.Probe, m.credentials, name)}
+	s.prober.Lost = func() {
 		select {
 		case m.lost <- s:
 		default: // another subject's connection was lost too, and the next probe is due soon
@@ -133,6 +140,7 @@ func (m *Monitor) newSubject(name drain.Service) *subject {
 // start probes all services and starts the checks other than the probe.
 func (m *Monitor) start(ctx context.Context) {
 	m.probeAll(ctx)
+
 	ctx, m.stop = context.WithCancel(ctx)
 	for _, s := range m.findings.scheduled {
 		m.work.Go(func() {
@@ -144,6 +152,7 @@ func (m *Monitor) start(ctx context.Context) {
 			}
 		})
 	}
+
 	if m.config.Checks.Severity(check.CheckUnit) != check.Off {
 		names := m.config.Checks.Unit().Names
 		m.work.Go(func() {
@@ -156,6 +165,7 @@ func (m *Monitor) start(ctx context.Context) {
 func (m *Monitor) loop(ctx context.Context) {
 	defer m.work.Wait()
 	m.start(ctx)
+
 	due := time.NewTimer(0)
 	defer due.Stop()
 	for m.turn(ctx, due.C) {
@@ -164,7 +174,7 @@ func (m *Monitor) loop(ctx context.Context) {
 	}
 
 	for _, s := range m.services {
-		s.Close()
+		s.prober.Close()
 	}
 }
 
@@ -180,7 +190,7 @@ func (m *Monitor) turn(ctx context.Context, due <-chan time.Time) bool {
 	case s := <-m.lost:
 		m.probeLost(ctx, s)
 	case o := <-m.results:
-		if m.serves(o.subject) {
+		if m.watches(o.subject) {
 			m.observe(ctx, o.subject, o.result)
 		}
 	case f := <-m.found:
@@ -200,18 +210,18 @@ func (m *Monitor) turn(ctx context.Context, due <-chan time.Time) bool {
 
 // probeLost probes a service whose kept connection has ended, once between two probes of the schedule.
 func (m *Monitor) probeLost(ctx context.Context, s *subject) {
-	if m.serves(s) && s.credit {
+	if m.watches(s) && s.credit {
 		m.probe(ctx, s)
 	}
 	s.credit = false
 }
 
-// pause returns the time from the beginning of the last probes to that of the next.
+// pause returns the time from the beginning of the last probes to the beginning of the next.
 func (m *Monitor) pause() time.Duration {
 	s := m.State()
+	isHealthy := s.Master().Verdict.Health == check.Healthy
 	mode, _ := s.Holds.Mode(drain.Master, s.Published)
-	quiet := s.Master().Verdict.Health == check.Healthy && s.Result.Waiting == 0
-	if quiet && mode == drain.Ready {
+	if isHealthy && mode == drain.Ready && s.Result.Waiting == 0 {
 		return m.config.Probe.Interval
 	}
 	return min(m.config.Probe.Interval, hurried)
@@ -223,7 +233,8 @@ func (m *Monitor) master() *subject {
 	return m.services[at]
 }
 
-func (m *Monitor) serves(s *subject) bool { return slices.Contains(m.services, s) }
+// watches reports whether a subject is one of the configuration in use.
+func (m *Monitor) watches(s *subject) bool { return slices.Contains(m.services, s) }
 
 func (m *Monitor) probeAll(ctx context.Context) {
 	m.began = time.Now()
@@ -233,16 +244,22 @@ func (m *Monitor) probeAll(ctx context.Context) {
 	}
 }
 
-// probe starts a probe, or requests another one if a probe is in progress.
+// probe starts a probe, or requests another probe if one is in progress.
 func (m *Monitor) probe(ctx context.Context, s *subject) {
 	if s.asking {
 		s.again = true
 		return
 	}
-	s.asking, s.again = true, false
-	m.work.Go(func() { send(ctx, m.results, outcome{s, s.Probe(ctx)}) })
+
+	s.asking = true
+	s.again = false
+	m.work.Go(func() {
+		result := s.prober.Probe(ctx)
+		send(ctx, m.results, outcome{subject: s, result: result})
+	})
 }
 
+// send sends v unless ctx ends first, and reports whether it did.
 func send[T any](ctx context.Context, to chan<- T, v T) bool {
 	select {
 	case to <- v:
@@ -252,15 +269,19 @@ func send[T any](ctx context.Context, to chan<- T, v T) bool {
 	}
 }
 
+// observe takes the result of a probe into account.
 func (m *Monitor) observe(ctx context.Context, s *subject, r check.Result) {
-	s.asking, s.last = false, r
+	s.asking = false
+	s.last = r
 	s.count++
+
 	m.hooks.Probed(s.name, r.Took)
 	s.judge.Observe(r)
 	if s.name == drain.Master {
 		m.findings.observe(r, time.Now())
 	}
 	m.audit.probe(s.name, r)
+
 	if s.again {
 		m.probe(ctx, s)
 	}
@@ -268,8 +289,10 @@ func (m *Monitor) observe(ctx context.Context, s *subject, r check.Result) {
 
 // publish stores what is known now and logs what has changed.
 func (m *Monitor) publish() {
-	before, next := m.State(), m.known(time.Now())
+	before := m.State()
+	next := m.known(time.Now())
 	next.conclude(before)
+
 	m.audit.note(before, next)
 	m.state.Store(next)
 	if next.Judged() && !before.Judged() { // a reload keeps the count of probes
@@ -278,6 +301,7 @@ func (m *Monitor) publish() {
 	m.hooks.Published(next)
 }
 
+// known returns a state of what is known now, without conclusions.
 func (m *Monitor) known(now time.Time) *State {
 	s := &State{
 		Published: now,
@@ -286,6 +310,7 @@ func (m *Monitor) known(now time.Time) *State {
 		Findings:  m.findings.list(now),
 		Result:    m.master().last,
 	}
+
 	for _, v := range m.services {
 		s.Services = append(s.Services, Service{
 			Name:    v.name,
@@ -293,8 +318,9 @@ func (m *Monitor) known(now time.Time) *State {
 			Probes:  v.count,
 			Memory:  v.judge.Memory(),
 		})
-		s.Own = append(s.Own, v.Local()...)
+		s.Own = append(s.Own, v.prober.Local()...)
 	}
+
 	if db, asked := m.findings.puppetdb(now); asked {
 		s.Services = append(s.Services, db)
 	}

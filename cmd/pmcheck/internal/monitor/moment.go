@@ -31,6 +31,7 @@ func (s *State) At(name drain.Service, now time.Time) (m Moment, known bool) {
 	if !known {
 		return Moment{}, false
 	}
+
 	m = s.at(service, now)
 	if m.Serves() != s.at(service, s.Published).Serves() {
 		m.ServingSince = s.Published

@@ -59,7 +59,7 @@ func New(c config.Config, holds *drain.Store, log *slog.Logger, hooks Hooks) *Mo
 	m := &Monitor{
 		holds:    holds.Watch(),
 		hooks:    hooks,
-		audit:    audit{log},
+		audit:    audit{log: log},
 		judged:   make(chan struct{}),
 		reloads:  make(chan config.Config, 1),
 		results:  make(chan outcome),

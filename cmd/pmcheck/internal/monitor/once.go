@@ -21,8 +21,10 @@ func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []
 	credentials := &puppetclient.Credentials{Files: c.Probe.Files}
 	prober := newProber(c.Probe, credentials, drain.Master)
 	defer prober.Close()
+
 	found := findings{latest: map[string]check.Finding{}}
 	found.configure(c, credentials)
+
 	var (
 		work sync.WaitGroup
 		mu   sync.Mutex // protects found
@@ -35,11 +37,13 @@ func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []
 			found.take(f, time.Now())
 		})
 	}
+
 	result := prober.Probe(ctx)
 	work.Wait()
 
 	now := time.Now()
 	found.observe(result, now)
+
 	ctx, cancel := context.WithTimeout(ctx, unitTime)
 	defer cancel()
 	if c.Checks.Severity(check.CheckUnit) == check.Off {
@@ -51,6 +55,8 @@ func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []
 			cancel()
 		}
 	})
+
 	list := found.list(now)
-	return check.Fold(new(check.Judge).Observe(result), list), result, list
+	verdict := new(check.Judge).Observe(result)
+	return check.Fold(verdict, list), result, list
 }

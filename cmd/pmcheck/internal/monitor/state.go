@@ -43,6 +43,7 @@ func (s *State) conclude(before *State) {
 		if now.Name == drain.Master {
 			now.Verdict = check.Fold(now.Verdict, s.Findings)
 		}
+		// A master that was out stays out for the next daemon.
 		if now.Probes > 0 && !now.Verdict.Health.Serves() {
 			now.Memory = check.Memory{}
 		}
@@ -59,7 +60,9 @@ func (s *State) compare(now *Service, before *State) {
 		return
 	}
 
-	is, was := s.at(now, s.Published), before.at(old, before.Published)
+	is := s.at(now, s.Published)
+	was := before.at(old, before.Published)
+
 	now.Verdict.Since = s.Published
 	if now.Verdict.Same(old.Verdict) {
 		now.Verdict.Since = old.Verdict.Since
