@@ -25,13 +25,15 @@ func New(s *monitor.State, c *config.Config, now time.Time) Status {
 		Probe:     NewProbeStatus(c.Probe.Address, s.Result),
 	}
 	if len(c.Balancers) == 0 {
-		for _, any := range []netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()} {
-			status.Believed = append(status.Believed, netip.PrefixFrom(any, 0))
+		status.Believed = []netip.Prefix{
+			netip.PrefixFrom(netip.IPv4Unspecified(), 0),
+			netip.PrefixFrom(netip.IPv6Unspecified(), 0),
 		}
 	}
 	status.Probe.Count = s.Master().Probes
 	status.Probe.Connections = s.Own
 	status.Probe.ExpiryWarn = c.Checks.Expiry().Warn.Seconds()
+
 	for _, v := range s.Services {
 		moment, _ := s.At(v.Name, now)
 		service := newServiceStatus(moment)
@@ -57,32 +59,51 @@ func newServiceStatus(m monitor.Moment) ServiceStatus {
 
 // Warn adds sentences about what keeps balancers away and what is probably a mistake.
 func (s *Status) Warn() {
-	var away []string
-	for _, r := range s.Refused.Balancers() {
-		away = append(away, r.String())
-	}
-	for _, b := range s.Silent {
-		since := b.Seen.Local().Format(time.DateTime)
-		away = append(away, fmt.Sprintf("balancer %s has not asked since %s", b.Label(), since))
-	}
-	list := text.First(away, 5)
+	list := text.First(s.away(), 5)
 	list = append(list, text.First(s.Balancers.TurnWarnings(), 5)...)
+
 	for _, h := range s.Holds {
-		if _, err := s.Service(h.Service); h.Service != drain.EveryService && err != nil {
+		if h.Service == drain.EveryService {
+			continue
+		}
+		if _, err := s.Service(h.Service); err != nil {
 			list = append(list, fmt.Sprintf("the hold of %s is on the unknown service %s: %s", h.Holder, h.Service, h.Path))
 		}
 	}
+
 	if b := s.Budget; b != nil && !b.Reachable {
 		list = append(list, b.Error+"; until it answers, drain and maint are refused")
 	}
-	switch g := s.Gate; {
-	case g == nil:
-	case !g.Runs(s.Time):
-		list = append(list, "the gate hangs: it has not looked at the holds since "+g.Looked.Local().Format(time.DateTime))
-	case g.Error != "":
-		list = append(list, "the gate fails: "+g.Error)
+	if problem := s.Gate.problem(s.Time); problem != "" {
+		list = append(list, problem)
 	}
 	s.Warnings = append(list, s.Warnings...)
+}
+
+// away returns a sentence for each balancer that is refused, or has ceased to ask.
+func (s *Status) away() (list []string) {
+	for _, r := range s.Refused.Balancers() {
+		list = append(list, r.String())
+	}
+	for _, b := range s.Silent {
+		since := b.Seen.Local().Format(time.DateTime)
+		list = append(list, fmt.Sprintf("balancer %s has not asked since %s", b.Label(), since))
+	}
+	return list
+}
+
+// problem returns what is wrong with a gate; empty if nothing is, or no gate runs on this host.
+func (g *GateStatus) problem(now time.Time) string {
+	if g == nil {
+		return ""
+	}
+	if !g.Runs(now) {
+		return "the gate hangs: it has not looked at the holds since " + g.Looked.Local().Format(time.DateTime)
+	}
+	if g.Error != "" {
+		return "the gate fails: " + g.Error
+	}
+	return ""
 }
 
 // NewProbeStatus returns the status of a probe with this result.
@@ -96,7 +117,8 @@ func NewProbeStatus(address string, r check.Result) ProbeStatus {
 		Expiries: r.Expiries(),
 	}
 	if r.Fault != nil {
-		p.Fault, p.Reason = r.Fault.Error(), r.Fault.Reason
+		p.Fault = r.Fault.Error()
+		p.Reason = r.Fault.Reason
 	}
 	return p
 }

@@ -22,8 +22,8 @@ import (
 var ErrNoDaemon = errors.New("the daemon does not answer")
 
 // Bounds on what is read from a daemon. The status of a master with 5,000 requests and as many balancers as are
-// remembered has 1 MiB and 40,000 values. In memory a value can take a hundred times what it takes in JSON, as one of
-// {"services":[{},{},… does.
+// remembered has 1 MiB and 40,000 values. In memory a value can take a hundred times what it takes in JSON: each
+// service of {"services":[{},{},… does.
 const (
 	maxStatus = 2 << 20
 	maxHeader = 16 << 10
@@ -38,7 +38,7 @@ const (
 	askEvery = 250 * time.Millisecond
 )
 
-// FleetAgent is the User-Agent of a master that asks another one on its way out of the pool. A daemon
+// FleetAgent is the User-Agent of a master that asks another master on its way out of the pool. A daemon
 // does not take it for a balancer.
 const FleetAgent = "pmcheck-fleet"
 
@@ -50,20 +50,32 @@ type Client struct {
 	URL    string // http://host:port; if set, used instead of Socket
 }
 
-// Status returns the daemon's status. The error wraps ErrNoDaemon if there is
-// no daemon to ask.
-func (c Client) Status(ctx context.Context) (s Status, err error) {
-	defer func() {
-		if err != nil {
-			err = foreignError{err}
-		}
-	}()
-	base, where := c.URL, c.URL
+// Status returns the daemon's status. The error wraps ErrNoDaemon if there is no daemon to ask.
+func (c Client) Status(ctx context.Context) (Status, error) {
+	s, err := c.ask(ctx)
+	if err != nil {
+		return Status{}, foreignError{error: err}
+	}
+
+	Printable(&s)
+	// Names of services become arguments in a shell that completes them.
+	s.Services = slices.DeleteFunc(s.Services, func(v ServiceStatus) bool {
+		return drain.CheckName(string(v.Name)) != nil
+	})
+	return s, nil
+}
+
+// ask returns what the daemon sends. Neither the status nor the error is safe to print.
+func (c Client) ask(ctx context.Context) (s Status, err error) {
+	base := c.URL
+	where := c.URL
 	transport := &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: maxHeader}
 	if c.URL == "" {
-		base, where = "http://pmcheck", c.Socket
+		base = "http://pmcheck"
+		where = c.Socket
 		transport.DialContext = c.dialSocket
 	}
+
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/status", nil)
 	if err != nil {
 		return s, err
@@ -73,6 +85,7 @@ func (c Client) Status(ctx context.Context) (s Status, err error) {
 		return s, fmt.Errorf("%w on %s: %w", ErrNoDaemon, where, err)
 	}
 	defer resp.Body.Close()
+
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusForbidden:
@@ -80,18 +93,14 @@ func (c Client) Status(ctx context.Context) (s Status, err error) {
 	default:
 		return s, fmt.Errorf("%s answers %s", where, resp.Status)
 	}
+
 	err = decode(resp.Body, &s)
-	switch {
-	case err != nil && ctx.Err() != nil: // a daemon that hangs in the middle of its answer
-		return Status{}, fmt.Errorf("%w on %s: %w", ErrNoDaemon, where, err)
-	case err != nil:
-		return Status{}, fmt.Errorf("status from %s: %w", where, err)
+	if err != nil && ctx.Err() != nil { // a daemon that hangs in the middle of its answer
+		return s, fmt.Errorf("%w on %s: %w", ErrNoDaemon, where, err)
 	}
-	Printable(&s)
-	// Names of services become arguments in a shell that completes them.
-	s.Services = slices.DeleteFunc(s.Services, func(v ServiceStatus) bool {
-		return drain.CheckName(string(v.Name)) != nil
-	})
+	if err != nil {
+		return s, fmt.Errorf("status from %s: %w", where, err)
+	}
 	return s, nil
 }
 
@@ -100,11 +109,13 @@ func (c Client) Status(ctx context.Context) (s Status, err error) {
 func (c Client) dialSocket(ctx context.Context, _, _ string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
+
 	for {
 		conn, err := new(net.Dialer).DialContext(ctx, "unix", c.Socket)
 		if !errors.Is(err, syscall.EAGAIN) {
 			return conn, err
 		}
+
 		select {
 		case <-ctx.Done():
 			return nil, err
@@ -113,20 +124,22 @@ func (c Client) dialSocket(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
+// decode reads a status from JSON, up to the bounds.
 func decode(body io.Reader, s *Status) error {
 	data, err := io.ReadAll(io.LimitReader(body, maxStatus+1))
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case len(data) > maxStatus || values(data) > maxValues:
+	}
+	if len(data) > maxStatus || values(data) > maxValues {
 		return errors.New("the answer is too long")
 	}
 	return json.Unmarshal(data, s)
 }
 
-// values counts the values in JSON, each of which follows a comma or a brace outside of texts.
+// values counts the values in JSON. Each value follows a comma or a brace outside of texts.
 func values(data []byte) (n int) {
-	inText, escaped := false, false
+	inText := false
+	escaped := false
 	for _, c := range data {
 		switch {
 		case escaped:
@@ -154,6 +167,7 @@ func (c Client) Follow() (next func(context.Context) (Status, error)) {
 		case <-time.After(pause):
 		}
 		pause = askEvery
+
 		ctx, cancel := context.WithTimeout(ctx, askTime)
 		defer cancel()
 		return c.Status(ctx)
@@ -195,6 +209,7 @@ func AskAll(ctx context.Context, hosts []string) []Member {
 func askMember(ctx context.Context, host string) Member {
 	ctx, cancel := context.WithTimeout(ctx, fleetTime)
 	defer cancel()
+
 	var s Status
 	u, err := config.MemberURL(host)
 	if err == nil {

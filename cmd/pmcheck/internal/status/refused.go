@@ -22,7 +22,7 @@ type Refused struct {
 	// Request are the requests that were answered 400 or 405, of clients that look like balancers: they send a view, or
 	// the same request again and again.
 	Request int64 `json:"request"`
-	// From are the addresses that this happened to within the last hour, those of balancers first.
+	// From are the addresses that this happened to within the last hour, balancers first.
 	From []Refusal `json:"from,omitempty"`
 }
 
@@ -58,7 +58,8 @@ func (r Refusal) balances() bool {
 	return r.By != front.ByRequest || r.viewed || r.repeats >= balancer.TellTimes
 }
 
-// askingFor is how long a client that was refused counts as one that goes on asking. No balancer asks more seldom.
+// askingFor is how long after it was refused a client goes on asking, as far as can be known. No balancer asks more
+// seldom.
 const askingFor = 2 * time.Minute
 
 // Balancers returns the clients that look like balancers.
@@ -72,9 +73,15 @@ func (r Refused) Balancers() (list []Refusal) {
 }
 
 // Asking returns the clients that look like balancers, and go on asking for what is refused. A departure cannot see
-// what they do: most have the master DOWN, but one that takes any answer for a good one sends agents to the end.
-func (r Refused) Asking(now time.Time) []Refusal {
-	return slices.DeleteFunc(r.Balancers(), func(f Refusal) bool { return now.Sub(f.Last) >= askingFor })
+// what they do: most have the master DOWN, but a balancer that takes any answer for a good answer sends agents to the
+// end.
+func (r Refused) Asking(now time.Time) (list []Refusal) {
+	for _, f := range r.Balancers() {
+		if now.Sub(f.Last) < askingFor {
+			list = append(list, f)
+		}
+	}
+	return list
 }
 
 // maxRefusals is how many addresses are remembered, refusedFor for how long, and maxAsked how many bytes of a request.
@@ -102,17 +109,19 @@ func (r *Refusals) Note(refused front.Refusal, now time.Time) {
 	f.Count++
 	f.Last = now
 
-	switch {
-	case refused.By == front.ByAllow:
+	switch refused.By {
+	case front.ByAllow:
 		r.known.Allow++
-	case refused.By == front.ByLimit:
+	case front.ByLimit:
 		r.known.Limit++
-	case f.balances():
-		r.known.Request++
+	case front.ByRequest:
+		if f.balances() {
+			r.known.Request++
+		}
 	}
 }
 
-// find returns what is known of a client. A new one takes the place of the one that was refused the longest ago.
+// find returns what is known of a client. A new client takes the place of the client that was refused the longest ago.
 func (r *Refusals) find(source netip.Addr, by front.Reason, now time.Time) *Refusal {
 	from := r.known.From
 	at := slices.IndexFunc(from, func(f Refusal) bool { return f.Source == source && f.By == by })
@@ -141,7 +150,9 @@ func (r *Refusal) ask(refused front.Refusal) bool {
 		r.repeats = 0
 	}
 	r.repeats++
-	r.Asked, r.Code, r.viewed = asked, refused.Code, viewed
+	r.Asked = asked
+	r.Code = refused.Code
+	r.viewed = viewed
 	return true
 }
 
@@ -154,7 +165,7 @@ func firstLine(asked []byte) string {
 	return cmp.Or(text.Printable(string(line), maxAsked), "no HTTP")
 }
 
-// At returns what is known at now, balancers first, and of these the one with the most.
+// At returns what is known at now: balancers first, and the clients that were refused most often before others.
 func (r *Refusals) At(now time.Time) Refused {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -167,10 +178,10 @@ func (r *Refusals) At(now time.Time) Refused {
 		known.From[i].Balancer = known.From[i].balances()
 	}
 	slices.SortStableFunc(known.From, func(a, b Refusal) int {
-		switch {
-		case a.Balancer && !b.Balancer:
-			return -1
-		case b.Balancer && !a.Balancer:
+		if a.Balancer != b.Balancer {
+			if a.Balancer {
+				return -1
+			}
 			return 1
 		}
 		return cmp.Compare(b.Count, a.Count)

@@ -45,8 +45,8 @@ type Status struct {
 	Holds    []drain.Hold    `json:"holds"`    // in effect
 	// Balancers are the clients that ask, each with its view of this master.
 	Balancers balancer.List `json:"balancers"`
-	// BalancerAsked is when a balancer asked last, be it one that no longer asks; zero if
-	// none ever has, as far as this daemon and those before it know. A restart of the
+	// BalancerAsked is when a balancer asked last, be it a balancer that no longer asks; zero if
+	// none ever has, as far as this daemon and the daemons before it know. A restart of the
 	// daemon keeps it, a stop does not.
 	BalancerAsked time.Time `json:"balancer_asked,omitzero"`
 	// Silent are the balancers that asked within the last day and have stopped.
@@ -139,7 +139,8 @@ func (s Status) BelievesAll() bool {
 // Holders returns whose holds keep a service in its mode; none if that is ready.
 func (s Status) Holders(v ServiceStatus) (names []string) {
 	for _, h := range s.Holds {
-		if h.Mode != drain.Ready && h.Mode == v.Mode && h.Covers(v.Name) {
+		keeps := h.Mode == v.Mode && h.Covers(v.Name)
+		if v.Mode != drain.Ready && keeps {
 			names = append(names, h.Holder)
 		}
 	}
@@ -152,7 +153,8 @@ func (s Status) Serves() bool { return s.Master().Serves() }
 // State describes a service in a few words, and says whether a balancer asks for it.
 func (s Status) State(name drain.Service) string {
 	v, _ := s.Service(name)
-	if slices.ContainsFunc(s.Balancers, func(b Balancer) bool { return b.Service == name && b.Counts() }) {
+	asks := func(b Balancer) bool { return b.Service == name && b.Counts() }
+	if slices.ContainsFunc(s.Balancers, asks) {
 		return v.State()
 	}
 	if len(s.Refused.Asking(s.Time)) > 0 {
@@ -163,14 +165,18 @@ func (s Status) State(name drain.Service) string {
 
 // State describes a service in a few words.
 func (s ServiceStatus) State() string {
-	switch {
-	case s.Serves():
+	if s.Serves() {
 		return "in service"
-	case s.Mode != drain.Ready && s.Leaving != drain.Firm:
-		return "leaving: held in " + string(s.Mode)
-	case s.Mode != drain.Ready:
+	}
+
+	if s.Mode != drain.Ready {
+		if s.Leaving != drain.Firm {
+			return "leaving: held in " + string(s.Mode)
+		}
 		return "OUT of service: held in " + string(s.Mode)
-	case s.Verdict.Reason == check.UnitStopped || s.Verdict.Reason == check.UnitFailed:
+	}
+
+	if s.Verdict.Reason == check.UnitStopped || s.Verdict.Reason == check.UnitFailed {
 		return "STOPPED: " + s.Verdict.Detail
 	}
 	return "OUT of service: " + s.Verdict.String()
@@ -186,6 +192,7 @@ func (s ServiceStatus) MayRestart() (answer string, obstacles []Obstacle) {
 	if !isHeld && !s.Verdict.Health.Serves() {
 		return "", nil
 	}
+
 	for _, c := range s.Checks {
 		if c.KeepsFromStarting() {
 			return "Not yet: Puppet Server may not start again, see check " + c.Check + ".", nil
@@ -208,6 +215,7 @@ func (s ServiceStatus) MayRestart() (answer string, obstacles []Obstacle) {
 	return "Drain it before a restart.", nil
 }
 
+// mayRestartHeld is MayRestart for a master that is held.
 func (s ServiceStatus) mayRestartHeld() (answer string, obstacles []Obstacle) {
 	isLeaving := s.Leaving != drain.Firm
 	if isLeaving && len(s.Keeps)+len(s.Obstacles) > 0 {
@@ -273,6 +281,8 @@ func (g *GateStatus) Runs(now time.Time) bool { return g != nil && now.Sub(g.Loo
 
 // Refuses reports whether new connections from an address are refused at now.
 func (g *GateStatus) Refuses(from netip.Addr, now time.Time) bool {
-	return g.Runs(now) && g.Closed && !from.IsLoopback() &&
-		!slices.ContainsFunc(g.Passes, func(p netip.Prefix) bool { return p.Contains(from) })
+	if !g.Runs(now) || !g.Closed || from.IsLoopback() {
+		return false
+	}
+	return !slices.ContainsFunc(g.Passes, func(p netip.Prefix) bool { return p.Contains(from) })
 }
