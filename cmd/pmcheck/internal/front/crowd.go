@@ -12,7 +12,7 @@ import (
 )
 
 // crowd is a listener that refuses clients that are not allowed, and never keeps more
-// than max connections. If there is one more, it closes the oldest connection of the
+// than max connections. At the next connection it closes the oldest connection of the
 // party that has the most. A real check lasts milliseconds, so that connection is idle
 // or hostile; only thousands of new parties a second can cost a check, which allow prevents.
 type crowd struct {
@@ -40,6 +40,7 @@ func (l *crowd) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		admitted := &conn{Conn: c, crowd: l}
 		switch c := c.(type) {
 		case *net.TCPConn:
@@ -47,12 +48,14 @@ func (l *crowd) Accept() (net.Conn, error) {
 		case *net.UnixConn:
 			admitted.party.user = user(c)
 		}
+
 		client := admitted.party.address
 		if l.allowed != nil && !l.allowed(client) {
 			c.Close()
 			l.refuse(Refusal{Client: client, By: ByAllow})
 			continue
 		}
+
 		if evicted := l.admit(admitted); evicted != nil {
 			evicted.Conn.Close() // its reader sees the end and closes it properly
 			l.refuse(Refusal{Client: evicted.party.address, By: ByLimit})
@@ -65,24 +68,30 @@ func (l *crowd) Accept() (net.Conn, error) {
 // IPv4-mapped IPv6 address becomes IPv4, and a link-local address loses its zone.
 func Address(client netip.AddrPort) netip.Addr { return client.Addr().Unmap().WithZone("") }
 
-// admit adds a connection, and returns the one that has to make room for it, or nil.
+// admit adds a connection, and returns the connection that has to make room for it, or nil.
 func (l *crowd) admit(c *conn) (evicted *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	if l.count[c.party] == nil {
 		l.count[c.party] = new(int)
 	}
 	c.siblings = l.count[c.party]
 	*c.siblings++
+
 	l.served.Add(1)
 	l.open = append(l.open, c)
-	if len(l.open) > l.max {
-		evicted = slices.MaxFunc(l.open, func(a, b *conn) int { return cmp.Compare(*a.siblings, *b.siblings) })
-		l.remove(evicted)
+	if len(l.open) <= l.max {
+		return nil
 	}
+
+	// MaxFunc returns the first of equals, which is the oldest.
+	evicted = slices.MaxFunc(l.open, func(a, b *conn) int { return cmp.Compare(*a.siblings, *b.siblings) })
+	l.remove(evicted)
 	return evicted
 }
 
+// refuse tells of a client over TCP that is refused.
 func (l *crowd) refuse(r Refusal) {
 	if l.refused != nil && r.Client.IsValid() {
 		l.refused(r)
@@ -92,7 +101,11 @@ func (l *crowd) refuse(r Refusal) {
 // note tells of a request that is refused, by the beginning of its answer. Some of these answers are net/http's own, so
 // there is no other place that sees them all.
 func (l *crowd) note(c *conn, answer []byte) {
-	r := Refusal{Client: c.party.address, By: ByRequest, Asked: c.asked[:c.begun]}
+	r := Refusal{
+		Client: c.party.address,
+		By:     ByRequest,
+		Asked:  c.asked[:c.begun],
+	}
 	switch code(answer) {
 	case "400":
 		r.Code = http.StatusBadRequest
@@ -104,20 +117,23 @@ func (l *crowd) note(c *conn, answer []byte) {
 	l.refuse(r)
 }
 
+// remove forgets a connection; twice is as good as once. The caller must hold mu.
 func (l *crowd) remove(c *conn) {
 	at := slices.Index(l.open, c)
 	if at < 0 {
 		return
 	}
+
 	l.served.Done()
 	l.open = slices.Delete(l.open, at, at+1)
-	if *c.siblings--; *c.siblings == 0 {
+	*c.siblings--
+	if *c.siblings == 0 {
 		delete(l.count, c.party)
 	}
 }
 
-// conn is a connection that a crowd has admitted. It completes the first line of the request, and changes that of the
-// answer: see firstline.go.
+// conn is a connection that a crowd has admitted. It completes the first line of the request, and changes the first
+// line of the answer: see firstline.go.
 type conn struct {
 	net.Conn
 	crowd    *crowd
@@ -140,6 +156,7 @@ func (c *conn) Read(b []byte) (int, error) {
 	if err != nil {
 		c.gone = true
 	}
+
 	if c.begun == 0 {
 		c.begun = copy(c.asked[:], b[:n])
 		n = complete(b, n)
@@ -158,6 +175,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	if !c.gone { // net/http writes 400 then, too
 		c.crowd.note(c, answer)
 	}
+
 	n, err := c.Conn.Write(answer)
 	return min(n, len(b)), err // answer may be longer
 }
@@ -167,6 +185,7 @@ func (c *conn) Close() error {
 	c.crowd.mu.Lock()
 	c.crowd.remove(c)
 	c.crowd.mu.Unlock()
+
 	return c.Conn.Close()
 }
 
@@ -177,6 +196,7 @@ func user(c *net.UnixConn) (uid uint32) {
 	if err != nil {
 		return 0
 	}
+
 	_ = raw.Control(func(fd uintptr) {
 		if peer, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
 			uid = peer.Uid

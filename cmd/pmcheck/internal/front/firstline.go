@@ -24,18 +24,19 @@ const (
 func complete(b []byte, n int) int {
 	end := bytes.IndexByte(b[:n], '\n') + 1
 
-	switch {
-	case IsTLS(b[:n]):
+	if IsTLS(b[:n]) {
 		return copy(b, refusedAtOnce)
+	}
 
-	case hasNoVersion(b[:end]):
+	if hasNoVersion(b[:end]) {
 		at := len(bytes.TrimRight(b[:end], "\r\n"))
-		if end == n {
+		if end == n { // no empty line ends the headers
 			n = insert(b, n, n, suppliedEnd)
 		}
 		return insert(b, n, at, suppliedVersion)
+	}
 
-	case hasNoHost(b[:n], end):
+	if hasNoHost(b[:n], end) {
 		return insert(b, n, end, suppliedHost)
 	}
 	return n
@@ -55,10 +56,12 @@ func hasNoVersion(line []byte) bool {
 // GET / HTTP/1.1", unless the header is written out), and net/http refuses them. The name in the header means nothing
 // here.
 func hasNoHost(request []byte, end int) bool {
-	return bytes.HasSuffix(request[:end], []byte(" HTTP/1.1\r\n")) && bytes.HasSuffix(request, []byte("\r\n\r\n")) &&
-		!bytes.Contains(bytes.ToLower(request), []byte("\nhost:"))
+	isHTTP11 := bytes.HasSuffix(request[:end], []byte(" HTTP/1.1\r\n"))
+	isWhole := bytes.HasSuffix(request, []byte("\r\n\r\n"))
+	return isHTTP11 && isWhole && !bytes.Contains(bytes.ToLower(request), []byte("\nhost:"))
 }
 
+// insert inserts a text into b[:n], which must have room for it, and returns the new length.
 func insert(b []byte, n, at int, text string) int {
 	copy(b[at+len(text):], b[at:n])
 	copy(b[at:], text)

@@ -29,15 +29,8 @@ func ListenSocket(path string) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
-	info, err := os.Lstat(path)
-	if err == nil && info.Mode().Type() == fs.ModeSocket {
-		c, err := net.DialTimeout("unix", path, time.Second)
-		if err == nil {
-			c.Close()
-		} else if errors.Is(err, syscall.ECONNREFUSED) { // nobody listens
-			os.Remove(path)
-		}
-	}
+	removeDead(path)
+
 	l, err := net.Listen("unix", path) // fails if anything is at path
 	if err != nil {
 		return nil, err
@@ -47,4 +40,21 @@ func ListenSocket(path string) (net.Listener, error) {
 		return nil, err
 	}
 	return l, nil
+}
+
+// removeDead removes a unix socket on which no process listens.
+func removeDead(path string) {
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode().Type() != fs.ModeSocket {
+		return
+	}
+
+	c, err := net.DialTimeout("unix", path, time.Second)
+	if err == nil {
+		c.Close()
+		return
+	}
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		os.Remove(path)
+	}
 }

@@ -26,7 +26,7 @@ const (
 	shutdownTime = time.Second
 )
 
-// Refusal is a client that got no answer, or not the one that it asked for.
+// Refusal is a client that got no answer, or an answer that says that its request is wrong.
 type Refusal struct {
 	Client netip.Addr
 	By     Reason
@@ -73,8 +73,17 @@ func (s *Server) ServeHTTP(ctx context.Context, group *errgroup.Group, l net.Lis
 	// A connection gets one answer, as each check has a connection of its own. A client that sends a hundred
 	// requests at once would keep the one CPU from the others for as long as it takes to answer all of them.
 	server.SetKeepAlivesEnabled(false)
-	clients := &crowd{Listener: l, allowed: s.Allowed, refused: s.Refused, max: s.Places, count: map[party]*int{}}
-	// Server.Shutdown drops a connection whose request it has not read yet.
+
+	clients := &crowd{
+		Listener: l,
+		allowed:  s.Allowed,
+		refused:  s.Refused,
+		max:      s.Places,
+		count:    map[party]*int{},
+	}
+
+	// The listener is closed, and the connections end by themselves. Server.Shutdown would drop a connection whose
+	// request it has not read yet.
 	context.AfterFunc(ctx, func() { l.Close() })
 	group.Go(func() error {
 		if s.Wait != nil {
@@ -84,6 +93,7 @@ func (s *Server) ServeHTTP(ctx context.Context, group *errgroup.Group, l net.Lis
 		if ctx.Err() != nil { // it was closed
 			err = nil
 		}
+
 		time.AfterFunc(shutdownTime, func() { server.Close() })
 		clients.served.Wait()
 		return err
