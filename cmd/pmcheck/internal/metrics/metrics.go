@@ -33,8 +33,8 @@ type Metrics struct {
 	last time.Time // when they were collected
 }
 
-// collectEvery is the shortest time from one scrape to the next. One takes milliseconds, more with each client that
-// pretends to be a balancer, and balancers must not wait for whoever scrapes without a pause.
+// collectEvery is the shortest time from one scrape to the next. A scrape takes milliseconds, more with each client
+// that pretends to be a balancer, and balancers must not wait for a client that scrapes without a pause.
 const collectEvery = 5 * time.Millisecond
 
 // New returns metrics that read the status from a function at each scrape. What cannot be collected or sent is logged,
@@ -49,6 +49,7 @@ func New(st func(now time.Time) status.Status, log *slog.Logger) *Metrics {
 		NativeHistogramMaxBucketNumber:  100,
 		NativeHistogramMinResetDuration: time.Hour,
 	}, []string{"service"})
+
 	m.answers = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "pmcheck_answers_total",
 		Help: "Answers to checks by status code.",
@@ -57,6 +58,7 @@ func New(st func(now time.Time) status.Status, log *slog.Logger) *Metrics {
 	for _, code := range []int{http.StatusOK, http.StatusServiceUnavailable} {
 		m.answers.WithLabelValues(strconv.Itoa(code))
 	}
+
 	m.registry = prometheus.NewRegistry()
 	m.registry.MustRegister(m, m.probes, m.answers, version.NewCollector("pmcheck"), collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -84,30 +86,38 @@ func (m *Metrics) Describe(chan<- *prometheus.Desc) {}
 func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	time.Sleep(time.Until(m.last.Add(collectEvery)))
 	m.last = time.Now()
-	scrape{ch, map[string]bool{}}.status(m.status(m.last))
+
+	s := scrape{ch: ch, sent: map[string]bool{}}
+	s.status(m.status(m.last))
 }
 
+// A scrape sends the samples of one status.
 type scrape struct {
 	ch   chan<- prometheus.Metric
 	sent map[string]bool // by name and labels
 }
 
+// labels are the names of labels, each followed by its value.
 type labels []string
 
-// send sends a sample. Of those with the same labels it sends the first: balancers on one address can
-// differ in the codes alone that they chose, and a holder may have a hold in each directory.
+// send sends a sample. Of samples with the same name and labels it sends the first: balancers on one address can
+// differ in nothing but the codes that they chose, and a holder may have a hold in each directory.
 func (s scrape) send(name, help string, value float64, by labels) {
 	var names, values []string
 	for i := 0; i < len(by); i += 2 {
-		names, values = append(names, by[i]), append(values, strings.ToValidUTF8(by[i+1], "?")) // from disk, and from clients
+		names = append(names, by[i])
+		values = append(values, strings.ToValidUTF8(by[i+1], "?")) // from disk, and from clients
 	}
+
 	key := strings.Join(append(values, name), "\x00")
 	if s.sent[key] {
 		return
 	}
 	s.sent[key] = true
+
 	kind := prometheus.GaugeValue
 	if strings.HasSuffix(name, "_total") {
 		kind = prometheus.CounterValue
@@ -122,22 +132,10 @@ func (s scrape) send(name, help string, value float64, by labels) {
 }
 
 func (s scrape) status(st status.Status) {
-	s.send("pmcheck_config_last_reload_successful", "1 if the last start or reload read pmcheck.yaml, 0 if an older "+
-		"configuration is in use.", truth(st.Config.Error == ""), nil)
-	s.send("pmcheck_config_last_reload_success_timestamp_seconds", "When the configuration in use was read from "+
-		"pmcheck.yaml.", seconds(st.Config.Loaded), nil)
-	const refused = "Clients that were refused: connections closed by allow or by the limit, and requests answered 400 " +
-		"or 405, of clients that look like balancers."
-	s.send("pmcheck_refused_connections_total", refused, float64(st.Refused.Allow), labels{"by", "allow"})
-	s.send("pmcheck_refused_connections_total", refused, float64(st.Refused.Limit), labels{"by", "limit"})
-	s.send("pmcheck_refused_connections_total", refused, float64(st.Refused.Request), labels{"by", "request"})
+	s.config(st.Config)
+	s.refused(st.Refused)
 	for _, e := range st.Probe.Expiries {
-		by := labels{"certificate", e.Of, "subject", e.Name, "serial", e.Serial}
-		s.send("pmcheck_certificate_expiry_timestamp_seconds", "When a certificate or CRL expires: own is pmcheck's, "+
-			"server is the master's, ca is in the CA bundle; the subject of a crl is its issuer.", seconds(e.Until), by)
-		s.send("pmcheck_certificate_expiry_margin_seconds", "How long before it expires it should be renewed: "+
-			"expiry.warn, or a quarter of a lifetime below 120 days.",
-			e.Margin(status.Seconds(st.Probe.ExpiryWarn)).Seconds(), by)
+		s.expiry(e, status.Seconds(st.Probe.ExpiryWarn))
 	}
 	for _, v := range st.Services {
 		s.service(v)
@@ -145,20 +143,15 @@ func (s scrape) status(st status.Status) {
 	for _, h := range st.Holds {
 		s.hold(h)
 	}
-	if b := st.Budget; b != nil {
-		by := labels{"budget", b.Pool}
-		s.send("pmcheck_budget_slots_out", "Masters of the pool that are out and count, as this one saw last.",
-			float64(b.Out), by)
-		s.send("pmcheck_budget_slots_allowed", "Masters of the pool that may be out, by this one's configuration.",
-			float64(b.Allowed), by)
-		s.send("pmcheck_budget_slots_forced", "Masters among those out that were too many when they left.",
-			float64(b.Forced), by)
-		s.send("pmcheck_budget_reachable", "1 if the database of the budget answered last.", truth(b.Reachable), by)
+
+	if st.Budget != nil {
+		s.budget(*st.Budget)
 	}
 	if st.Gate != nil {
 		s.send("pmcheck_gate_closed", "1 while new connections to the master's port are refused, 0 while the gate is "+
 			"open; absent while no gate runs.", truth(st.Gate.Closed && st.Gate.Runs(st.Time)), nil)
 	}
+
 	for _, b := range st.Balancers {
 		s.balancer(b)
 	}
@@ -168,21 +161,59 @@ func (s scrape) status(st status.Status) {
 	}
 }
 
+func (s scrape) config(c status.ConfigStatus) {
+	s.send("pmcheck_config_last_reload_successful", "1 if the last start or reload read pmcheck.yaml, 0 if an older "+
+		"configuration is in use.", truth(c.Error == ""), nil)
+	s.send("pmcheck_config_last_reload_success_timestamp_seconds", "When the configuration in use was read from "+
+		"pmcheck.yaml.", seconds(c.Loaded), nil)
+}
+
+func (s scrape) refused(r status.Refused) {
+	const name = "pmcheck_refused_connections_total"
+	const help = "Clients that were refused: connections closed by allow or by the limit, and requests answered 400 " +
+		"or 405, of clients that look like balancers."
+	s.send(name, help, float64(r.Allow), labels{"by", "allow"})
+	s.send(name, help, float64(r.Limit), labels{"by", "limit"})
+	s.send(name, help, float64(r.Request), labels{"by", "request"})
+}
+
+func (s scrape) expiry(e check.Expiry, warn time.Duration) {
+	by := labels{"certificate", e.Of, "subject", e.Name, "serial", e.Serial}
+	s.send("pmcheck_certificate_expiry_timestamp_seconds", "When a certificate or CRL expires: own is pmcheck's, "+
+		"server is the master's, ca is in the CA bundle; the subject of a crl is its issuer.", seconds(e.Until), by)
+	s.send("pmcheck_certificate_expiry_margin_seconds", "How long before it expires it should be renewed: "+
+		"expiry.warn, or a quarter of a lifetime below 120 days.", e.Margin(warn).Seconds(), by)
+}
+
+func (s scrape) budget(b status.BudgetStatus) {
+	by := labels{"budget", b.Pool}
+	s.send("pmcheck_budget_slots_out", "Masters of the pool that are out and count, as this one saw last.",
+		float64(b.Out), by)
+	s.send("pmcheck_budget_slots_allowed", "Masters of the pool that may be out, by this one's configuration.",
+		float64(b.Allowed), by)
+	s.send("pmcheck_budget_slots_forced", "Masters among those out that were too many when they left.",
+		float64(b.Forced), by)
+	s.send("pmcheck_budget_reachable", "1 if the database of the budget answered last.", truth(b.Reachable), by)
+}
+
 func (s scrape) service(v status.ServiceStatus) {
 	by := labels{"service", string(v.Name)}
 	for _, h := range []check.Health{check.Healthy, check.Busy, check.Warming, check.Unhealthy, check.Unknown} {
 		s.send("pmcheck_verdict", "1 for the verdict on the service, 0 for the others.", truth(v.Verdict.Health == h),
 			append(by, "verdict", string(h)))
 	}
+
 	s.send("pmcheck_verdict_since_timestamp_seconds", "When the verdict or its reason last changed.",
 		seconds(v.Verdict.Since), by)
 	s.send("pmcheck_verdict_reason_info", "Always 1; the reason of the verdict is a label.", 1,
 		append(by, "reason", string(v.Verdict.Reason)))
+
 	for _, m := range []drain.Mode{drain.Ready, drain.Drain, drain.Maint} {
 		s.send("pmcheck_mode", "1 for the mode of the service, 0 for the others.", truth(v.Mode == m),
 			append(by, "mode", string(m)))
 	}
 	s.send("pmcheck_serving", "1 while balancers are told to use the service.", truth(v.Serves()), by)
+
 	for _, c := range v.Checks {
 		s.finding(c)
 	}
@@ -194,15 +225,18 @@ func (s scrape) finding(f check.Finding) {
 		s.send("pmcheck_check_state", "1 for the state of the check, 0 for the others.", truth(f.State == state),
 			append(by, "severity", string(f.Severity), "state", string(state)))
 	}
+
 	s.send("pmcheck_check_reason_info", "Always 1; the reason for the state of the check is a label, stale if the "+
 		"check is stuck.", 1, append(by, "reason", string(f.Reason)))
 	for _, e := range f.Code {
 		s.send("pmcheck_code_info", "Always 1; equal ids mean equal code.", 1, labels{"environment", e.Name, "id", e.ID})
 	}
-	p := f.Pool
-	if p == nil {
-		return
+	if f.Pool != nil {
+		s.pool(*f.Pool)
 	}
+}
+
+func (s scrape) pool(p check.Pool) {
 	s.send("pmcheck_jruby_instances", "Configured JRuby instances.", float64(p.Size), nil)
 	s.send("pmcheck_jruby_borrowed_instances", "Busy JRuby instances.", float64(len(p.Borrowed)), nil)
 	s.send("pmcheck_jruby_waiting_requests", "Requests that wait for a JRuby instance.", float64(len(p.Waiting)), nil)
@@ -228,14 +262,17 @@ func (s scrape) hold(h drain.Hold) {
 func (s scrape) balancer(b status.Balancer) {
 	by := labels{"balancer", b.Node, "source", b.Source.String(), "server", b.Name, "service", string(b.Service)}
 	s.send("pmcheck_balancer_check_timestamp_seconds", "When a balancer asked last, up to a day ago.", seconds(b.Seen), by)
+
 	v := b.View
 	if v == nil {
 		return
 	}
+
 	for _, state := range []string{"UP", "DOWN", "NOLB", "DRAIN", "MAINT"} {
 		s.send("pmcheck_balancer_state", "1 for the balancer's state of the master, 0 for the others.",
 			truth(v.State == state), append(by, "state", state))
 	}
+
 	if v.WeightTotal > 0 {
 		s.send("pmcheck_balancer_weight_ratio", "The master's share of the weight of all servers of a balancer.",
 			float64(v.Weight)/float64(v.WeightTotal), by)
