@@ -15,6 +15,7 @@ const (
 	steps    = 360
 )
 
+// A sample is the pool in one step.
 type sample struct {
 	Step    int64
 	Size    int // of the pool; zero if it was not seen
@@ -22,17 +23,25 @@ type sample struct {
 	Waiting int // requests that waited for one
 }
 
-// sampleOf returns what a reading of the pool shows; nil is none.
+// sampleOf returns what a reading of the pool shows. Without a reading, pool is nil.
 func sampleOf(now time.Time, pool *check.Pool) sample {
 	s := sample{Step: now.UnixNano() / int64(stepTime)}
 	if pool != nil {
-		s.Size, s.Working, s.Waiting = pool.Size, len(pool.Borrowed), len(pool.Waiting)
+		s.Size = pool.Size
+		s.Working = len(pool.Borrowed)
+		s.Waiting = len(pool.Waiting)
 	}
 	return s
 }
 
+// most returns the greater of each number, at the step of s.
 func (s sample) most(o sample) sample {
-	return sample{s.Step, max(s.Size, o.Size), max(s.Working, o.Working), max(s.Waiting, o.Waiting)}
+	return sample{
+		Step:    s.Step,
+		Size:    max(s.Size, o.Size),
+		Working: max(s.Working, o.Working),
+		Waiting: max(s.Waiting, o.Waiting),
+	}
 }
 
 // history is the JRuby pool of the last hour. Its zero value is empty. It is safe for concurrent use.
@@ -41,9 +50,10 @@ type history struct {
 	samples []sample // oldest first, one for each step that was seen
 }
 
-// Note adds a reading of the pool to the last hour. Nil adds nothing.
-func (h *history) Note(now time.Time, pool *check.Pool) {
+// note adds a reading of the pool to the last hour. Nil adds nothing.
+func (h *history) note(now time.Time, pool *check.Pool) {
 	s := sampleOf(now, pool)
+
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if n := len(h.samples); n > 0 && h.samples[n-1].Step == s.Step {
@@ -52,9 +62,10 @@ func (h *history) Note(now time.Time, pool *check.Pool) {
 	h.samples = append(before(s.Step, h.samples), s)
 }
 
-// last returns the samples of the last hour. The last of them is the present, and not the most of its step.
+// last returns the samples of the last hour. The last sample is the present, and not the most of its step.
 func (h *history) last(now time.Time, pool *check.Pool) []sample {
 	s := sampleOf(now, pool)
+
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return append(before(s.Step, slices.Clone(h.samples)), s)
@@ -79,11 +90,13 @@ const plotHeight = 40
 // JRubies. There must be a sample.
 func newPlot(samples []sample) plot {
 	p := plot{Now: samples[len(samples)-1]}
+
 	top := 1
 	for _, s := range samples {
 		p.Most = p.Most.most(s)
 		top = max(top, s.Size, s.Working+s.Waiting)
 	}
+
 	for _, s := range samples {
 		at := s.Step - p.Now.Step + steps - 1
 		p.Size += bar(at, top, 0, s.Size)
@@ -98,6 +111,7 @@ func bar(at int64, top, from, to int) string {
 	if from >= to {
 		return ""
 	}
+
 	y := func(n int) int { return plotHeight - (n*plotHeight+top-1)/top } // small numbers stay visible
 	return fmt.Sprintf("M%d %dV%dh1V%d", at, y(from), y(to), y(from))
 }

@@ -23,7 +23,7 @@ func TestHistoryKeepsTheMostOfEachStep(t *testing.T) {
 		second int
 		pool   *check.Pool
 	}{{1, pool(4, 2)}, {3, pool(1, 0)}, {5, nil}, {11, pool(0, 0)}, {31, pool(3, 0)}} {
-		h.Note(start().Add(time.Duration(reading.second)*time.Second), reading.pool)
+		h.note(start().Add(time.Duration(reading.second)*time.Second), reading.pool)
 	}
 	var got []sample
 	for _, s := range h.last(start().Add(45*time.Second), pool(1, 0)) {
@@ -39,7 +39,7 @@ func TestHistoryKeepsTheMostOfEachStep(t *testing.T) {
 func TestHistoryForgetsAfterAnHour(t *testing.T) {
 	var h history
 	for at := time.Duration(0); at < 3*time.Hour; at += 5 * time.Second {
-		h.Note(start().Add(at+time.Millisecond), pool(0, 0))
+		h.note(start().Add(at+time.Millisecond), pool(0, 0))
 	}
 	for silence, want := range map[time.Duration]int{
 		0: steps, 30 * time.Minute: steps/2 + 1, time.Hour: 1, -2 * time.Hour: 1,
@@ -54,7 +54,7 @@ func TestHistoryForgetsAfterAnHour(t *testing.T) {
 func TestPlotSaysWhatItShows(t *testing.T) {
 	var h history
 	for i := range steps {
-		h.Note(start().Add(time.Duration(i)*stepTime), pool(map[int]int{200: 2, steps - 1: 4}[i], map[int]int{200: 6}[i]))
+		h.note(start().Add(time.Duration(i)*stepTime), pool(map[int]int{200: 2, steps - 1: 4}[i], map[int]int{200: 6}[i]))
 	}
 	now := start().Add(steps*stepTime - time.Second)
 	p := newPlot(h.last(now, pool(1, 0)))

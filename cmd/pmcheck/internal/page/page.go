@@ -24,8 +24,8 @@ var pageHTML string
 // Page shows a status in a browser, and remembers the JRuby pool of the last hour. It is one document
 // that loads nothing, sets no cookies and can change nothing. It is safe for concurrent use.
 type Page struct {
-	history
-	parsed func() *template.Template
+	jrubies history
+	parsed  func() *template.Template
 }
 
 // New returns a page. Its template is parsed with the first request.
@@ -42,6 +42,9 @@ func New() *Page {
 	})}
 }
 
+// Note adds a reading of the JRuby pool to the last hour. Nil adds nothing.
+func (p *Page) Note(now time.Time, pool *check.Pool) { p.jrubies.note(now, pool) }
+
 // Document is the page of one status.
 type Document struct {
 	body  []byte
@@ -53,7 +56,7 @@ func (p *Page) Render(s status.Status) (Document, error) {
 	v := p.view(s)
 	var body bytes.Buffer
 	err := p.parsed().Execute(&body, v)
-	return Document{body.Bytes(), v.Nonce}, err
+	return Document{body: body.Bytes(), nonce: v.Nonce}, err
 }
 
 // Write answers a request with the page and a status code.
@@ -69,6 +72,7 @@ func (d Document) Write(w http.ResponseWriter, code int) {
 	w.Write(d.body)
 }
 
+// A view is what the template is given.
 type view struct {
 	status.Status
 	Server  status.ServiceStatus // the master itself
@@ -80,19 +84,23 @@ type view struct {
 
 func (p *Page) view(s status.Status) *view {
 	v := &view{Status: s, Server: s.Master(), Nonce: rand.Text()}
+
 	may, obstacles := v.Server.MayRestart()
-	v.May, v.Because = may, balancer.Texts(obstacles, 5)
+	v.May = may
+	v.Because = balancer.Texts(obstacles, 5)
+
 	pool, _ := v.Server.Pool()
-	v.JRubies = newPlot(p.last(s.Time, pool))
+	v.JRubies = newPlot(p.jrubies.last(s.Time, pool))
 	return v
 }
 
 // Expires returns the colour of a certificate or CRL.
 func (v *view) Expires(e check.Expiry) string {
-	switch left := e.Until.Sub(v.Time); {
-	case left <= 0:
+	left := e.Until.Sub(v.Time)
+	if left <= 0 {
 		return "bad"
-	case left < e.Margin(status.Seconds(v.Probe.ExpiryWarn)):
+	}
+	if left < e.Margin(status.Seconds(v.Probe.ExpiryWarn)) {
 		return "warn"
 	}
 	return "ok"
