@@ -86,12 +86,22 @@ func memoryOf[T any](seen *Seen) *T {
 	return m
 }
 
-// List is a list of checks: [All], or a configuration, which is All with other severities.
+// List is a list of checks: [All], or a configuration, which is All with other severities and settings. The methods
+// that are named like a check return its settings; nil if the list lacks the check.
 type List []Check
 
 // All returns every check, the probe first, in the order in which they are shown.
 func All() List {
-	return List{probe(), jruby(), unit(), identity(), expiry(), disk(), code(), puppetdb()}
+	return List{
+		probe(),
+		jruby(),
+		unit(),
+		identity(),
+		expiry(),
+		disk(),
+		code(),
+		puppetdb(),
+	}
 }
 
 // Severity returns what the check of that name may do; Off if it is not in the

@@ -1,9 +1,11 @@
 package check_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,5 +51,27 @@ func TestHintsDoNotCutOffAgents(t *testing.T) {
 				t.Errorf("%s contains the word running, by which balancers know a good answer", cause.Reason)
 			}
 		}
+	}
+}
+
+// A check without something to look at does not run, and a check that is not in a list is off.
+func TestAListRunsWhatHasSomethingToLookAt(t *testing.T) {
+	all := check.All()
+	if got := slices.Sorted(maps.Keys(all.Scheduled(check.Host{}))); !slices.Equal(got, []string{check.CheckDisk}) {
+		t.Errorf("%q run by default, want the disk only", got)
+	}
+	all.Code().Dir = "/environments"
+	all.PuppetDB().Address = "localhost:8081"
+	want := []string{check.CheckCode, check.CheckDisk, check.CheckPuppetDB}
+	if got := slices.Sorted(maps.Keys(all.Scheduled(check.Host{}))); !slices.Equal(got, want) {
+		t.Errorf("%q run, want %q", got, want)
+	}
+
+	var none check.List
+	if none.Disk() != nil || none.Severity(check.CheckDisk) != check.Off {
+		t.Errorf("settings %v, severity %s without the check", none.Disk(), none.Severity(check.CheckDisk))
+	}
+	if check.All().Code().Dir != "" {
+		t.Error("two lists share their settings")
 	}
 }

@@ -11,6 +11,17 @@ import (
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
+// A list of checks has their settings, and makes them ready to run.
+func ExampleList() {
+	checks := check.All()
+	checks.Disk().Paths = []string{os.TempDir()}
+
+	disk := checks.Scheduled(check.Host{})[check.CheckDisk]
+	found := disk.Run(context.Background())
+	fmt.Println(found.Check, disk.Interval)
+	// Output: disk 15s
+}
+
 // A prober asks Puppet Server once, and a judge turns the results into a verdict.
 func Example() {
 	dir, err := os.MkdirTemp("", "puppet")

@@ -141,10 +141,7 @@ func (c *poolCheck) guessStart(p *Pool, now time.Time) {
 	c.started = now.Sub(p.LockSince) >= c.WarmingMax
 }
 
-// judge returns the finding for a pool, given what earlier ones have shown. A server that
-// has started loses all its instances in a flush, DELETE
-// /puppet-admin-api/v1/jruby-pool, which a deployment of code may send to all masters at
-// once. Requests wait meanwhile.
+// judge returns the finding for a pool, given what earlier pools have shown.
 func (c *poolCheck) judge(p *Pool, now time.Time) Finding {
 	c.count(p, now)
 	if f := c.stuck(p, now); f.State == StateBad {
@@ -167,6 +164,7 @@ func (c *poolCheck) count(p *Pool, now time.Time) {
 		return
 	}
 
+	// In a server that has started, an instance that is missing is being replaced or was lost.
 	if p.Ready() > 0 {
 		c.empty = time.Time{}
 		if !c.started && c.since.IsZero() {
@@ -176,6 +174,7 @@ func (c *poolCheck) count(p *Pool, now time.Time) {
 		return
 	}
 
+	// A start or a flush has begun.
 	if c.empty.IsZero() {
 		c.since = now
 		c.empty = now
@@ -190,6 +189,8 @@ func (c *poolCheck) stuck(p *Pool, now time.Time) Finding {
 			len(p.Waiting), text.Age(p.unreturned()), oldest(p.Borrowed))
 	}
 
+	// A server that has started loses all its instances in a flush, DELETE /puppet-admin-api/v1/jruby-pool, which a
+	// deployment of code may send to all masters at once. Requests wait meanwhile.
 	without := time.Duration(0)
 	if c.started && !c.empty.IsZero() {
 		without = now.Sub(c.empty)

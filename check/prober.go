@@ -111,10 +111,12 @@ func (p *Prober) mayBeOfTheConnection(fault *Fault, wasPending bool) bool {
 	if fault == nil {
 		return false
 	}
+
 	// The request is an old one, and its connection may have ended because it was.
 	if wasPending {
 		return true
 	}
+
 	// The master may have closed the kept connection while the request was sent. That is no timeout.
 	return p.last.Fault == nil && fault.Reason != puppetclient.Timeout
 }
@@ -223,14 +225,12 @@ func (p *Prober) await(ctx context.Context) (r Result, answered bool) {
 	}
 
 	r = p.unanswered(ctx)
+	r.Saturated = accepts && err == nil
 	said := "no answer from " + p.Address + " in time"
-	if err == nil {
-		r.Saturated = accepts
-		if accepts {
-			said += ", but it accepts connections: it has more requests than threads"
-		} else {
-			said += ", and it does not accept connections: its process is stopped"
-		}
+	if r.Saturated {
+		said += ", but it accepts connections: it has more requests than threads"
+	} else if err == nil {
+		said += ", and it does not accept connections: its process is stopped"
 	}
 	r.Fault = &Fault{Reason: puppetclient.Timeout, Err: errors.New(said)}
 	return r, false

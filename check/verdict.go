@@ -122,7 +122,7 @@ func (j *Judge) Observe(r Result) Verdict {
 		next.Health = healthOf(r.Fault.Reason)
 		next.Reason = r.Fault.Reason
 		next.Detail = r.Fault.Error()
-		j.good = Memory{}
+		j.good = Memory{} // what is saturated later may be another process
 	}
 
 	if j.MaxAge > 0 {
