@@ -11,7 +11,7 @@ import (
 // daemonPause is how long a restart of the daemon may take.
 const daemonPause = 5 * time.Second
 
-// A presence says whether there is a daemon.
+// A presence says whether a daemon runs, and answers.
 type presence int
 
 const (
@@ -24,8 +24,8 @@ const (
 // A daemon is what has been heard of the daemon.
 type daemon struct {
 	world    World
-	heard    func(status.Status) // called with each status
-	status   status.Status       // the last one; zero if the daemon has never answered
+	onStatus func(status.Status) // called with each status
+	status   status.Status       // the last status; zero if the daemon has never answered
 	presence presence
 	lost     time.Time // since when the daemon does not answer; zero while it does
 	ran      time.Time // when a process was last known to run
@@ -39,7 +39,7 @@ func (d *daemon) next(ctx context.Context) []status.Obstacle {
 		d.presence = answers
 		d.lost = time.Time{}
 		d.ran = time.Now()
-		d.heard(s)
+		d.onStatus(s)
 		return nil
 	}
 
@@ -56,13 +56,15 @@ func (d *daemon) next(ctx context.Context) []status.Obstacle {
 	return unknown(err)
 }
 
-// classify returns what a daemon is that has not answered.
+// classify returns the presence of a daemon that has not answered.
 func (d *daemon) classify(ctx context.Context, err error) presence {
 	if time.Since(d.lost) < daemonPause {
 		return pauses
 	}
-	said := !errors.Is(err, status.ErrNoDaemon) // an answer that cannot be read is one of a process
-	if said || d.world.Runs(ctx) {
+
+	// A process has sent the answer that cannot be read.
+	unreadable := !errors.Is(err, status.ErrNoDaemon)
+	if unreadable || d.world.Runs(ctx) {
 		return silent
 	}
 	return absent

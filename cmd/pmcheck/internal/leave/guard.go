@@ -11,7 +11,7 @@ import (
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
-// longestStart is more than what lies between the end of the way out and that of the next start.
+// longestStart is longer than any stop and the start that follows it.
 const longestStart = 2 * time.Hour
 
 var (
@@ -22,7 +22,7 @@ var (
 )
 
 // Guard takes a master out before its service stops or reloads, and returns it afterwards. systemd runs
-// it. The service stops in any case, so an error of Out only says that agents may be left.
+// the guard. The service stops in any case, so an error of Out only says that agents may be left.
 type Guard struct {
 	World  World
 	Unit   string // of the service
@@ -31,24 +31,9 @@ type Guard struct {
 	Ask    func(ctx context.Context, service string) (systemd.Service, error) // systemd.AskService
 }
 
-// noLongerStops returns ErrCancelled or ErrDied for a service that was about to stop, if it is not any more: systemctl
-// cancel has removed its job, a start has replaced it, or its process is gone. Its job is then done, or waits to start
-// it. A service that runs without a main process has several: systemd does not say that it runs once the last is gone.
-func (g *Guard) noLongerStops(s systemd.Service) error {
-	runs := []string{"running", "reload", "reload-signal", "reload-notify"}
-	stops := []string{"stop", "restart", "try-restart"}
-	switch {
-	case s.MainPID == 0 && !slices.Contains(runs, s.SubState):
-		return ErrDied
-	case g.Holder == drain.Guard && !s.HostStops && !slices.Contains(stops, s.Job):
-		return ErrCancelled
-	}
-	return nil
-}
-
-// Stops reports whether the service is about to stop, or to reload, and may have agents. If systemd does
-// not answer, as while it is upgraded in the same transaction, it is: that is why systemd runs the guard,
-// unless the guard is stopped alone. The first answer then tells, as if the stop had been cancelled.
+// Stops reports whether the service is about to stop, or to reload, and may have agents. If systemd does not answer,
+// as while it is upgraded in the same transaction, Stops returns true: systemd runs the guard for nothing else, unless
+// the guard is stopped alone. The first answer of systemd then ends the way out, as if the stop had been cancelled.
 func (g *Guard) Stops(ctx context.Context) bool {
 	_, err := g.check(ctx)
 	return err == nil
@@ -69,7 +54,7 @@ func (g *Guard) Out(ctx context.Context) error {
 }
 
 // check asks systemd whether the host shuts down, and whether the service still is to stop. It returns
-// ErrCancelled once it is not, and ErrDied if it has lost its process.
+// ErrCancelled once the service is not to stop, and ErrDied once its process is gone.
 func (g *Guard) check(ctx context.Context) (hostStops bool, err error) {
 	service, err := g.Ask(ctx, g.Unit)
 	if err != nil { // systemd may be restarting
@@ -78,15 +63,38 @@ func (g *Guard) check(ctx context.Context) (hostStops bool, err error) {
 	return service.HostStops, g.noLongerStops(service)
 }
 
-// Back lifts the guard's hold once the master serves. After a start it lifts that of a reload, too, which
-// the stop may have interrupted. If it is interrupted itself, or the service is about to reload once more, the holds
-// stay: the next start or reload comes back here.
-func (g *Guard) Back(ctx context.Context) error {
-	holders := []string{g.Holder}
-	if g.Holder == drain.Guard {
-		holders = append(holders, drain.Reload)
-	} else if s, err := g.Ask(ctx, g.Unit); err == nil && s.Job == "reload" {
-		return nil // the hold may be that of the next reload by now
+// noLongerStops returns ErrCancelled or ErrDied for a service that was about to stop, and is not any more.
+func (g *Guard) noLongerStops(s systemd.Service) error {
+	// A service without a main process has several processes. systemd does not say that it runs once the last is gone.
+	runs := []string{"running", "reload", "reload-signal", "reload-notify"}
+	if s.MainPID == 0 && !slices.Contains(runs, s.SubState) {
+		return ErrDied
 	}
-	return Back(ctx, g.World, g.Limits.Return, holders...)
+
+	// A reload is not watched, and a host that shuts down cancels no stop.
+	if g.Holder != drain.Guard || s.HostStops {
+		return nil
+	}
+
+	// systemctl cancel has removed the job of the stop, or a start has replaced it.
+	stops := []string{"stop", "restart", "try-restart"}
+	if !slices.Contains(stops, s.Job) {
+		return ErrCancelled
+	}
+	return nil
+}
+
+// Back lifts the guard's hold once the master serves. After a start it also lifts the hold of a reload, which the stop
+// may have interrupted. If Back is interrupted itself, the holds stay: the next start or reload calls Back again.
+func (g *Guard) Back(ctx context.Context) error {
+	if g.Holder == drain.Guard {
+		return Back(ctx, g.World, g.Limits.Return, drain.Guard, drain.Reload)
+	}
+
+	// The hold may be the hold of the next reload by now.
+	s, err := g.Ask(ctx, g.Unit)
+	if err == nil && s.Job == "reload" {
+		return nil
+	}
+	return Back(ctx, g.World, g.Limits.Return, g.Holder)
 }

@@ -15,25 +15,28 @@ import (
 
 // Request is the wish of a party that wants a master, or one service of it, out of its pool.
 type Request struct {
-	// Hold is the hold to set. One that its holder sets again keeps its reason and its end if Hold has none,
+	// Hold is the hold to set. A hold that its holder sets again keeps its reason and its end if Hold has none,
 	// and an end at the next reboot.
 	Hold drain.Hold
-	// For is how long the hold lasts from the moment that it is firm; 0: as Hold says.
+	// For is how long the hold lasts from the moment that it is firm; 0 means until Hold.Until.
 	For time.Duration
 	// New says that the holder must not hold yet: a hold of the same name is another party's.
 	New bool
+
 	// Wait is the limit of a command.
 	Wait time.Duration
 	// Idle says that the last agent must have finished, too.
 	Idle bool
-	// Now sets a firm hold at once. Force sets one, too, but claims a slot, and does not ask whether the
-	// pool can do without the master.
-	Now, Force bool
+	// Now sets a firm hold at once.
+	Now bool
+	// Force claims a slot and sets a firm hold, and does not ask whether the pool can do without the master.
+	Force bool
+
 	// Stop is the guard of a service that stops or reloads in any case, and limits its way out.
 	Stop *Guard
 }
 
-// Kind says why a master has not left as asked.
+// Kind is the kind of an Error.
 type Kind int
 
 // The kinds. After Refused and Silent, the master is not held. After NotIdle, the hold stays, and is leaving unless
@@ -66,23 +69,25 @@ type departure struct {
 	want     Request
 	party    party
 	patience *patience
-	seen     daemon     // the daemon, as it was seen last
-	set      drain.Hold // zero while none is set
-	setAt    time.Time  // when it was written first
-	told     bool       // every balancer has let go of the master, or the stop goes on regardless
-	// regardless says that the stop goes on although some balancer has not let go.
-	regardless bool
+	seen     daemon // the daemon, as it was seen last
+
+	set   drain.Hold // zero while no hold is set
+	setAt time.Time  // when the hold was written first
+
+	told       bool // every balancer has let go of the master, or the stop goes on regardless
+	regardless bool // the stop goes on although some balancer has not let go
 }
 
 // Out takes the master out of its pool. It returns once every balancer has let go of the master and, if asked, the
 // last agent has finished, and the hold is firm: the work of the caller may begin. It returns the hold, which is zero
 // if none was set, or if it was lifted again. The error is an *Error, of the holds, ErrCancelled or ErrDied.
 //
-// If ctx ends before every balancer has let go, a hold that is leaving is lifted, and the error is that of ctx.
+// If ctx ends before every balancer has let go, a hold that is leaving is lifted, and the error is the error of ctx.
 func Out(ctx context.Context, w World, r Request) (set drain.Hold, err error) {
 	d := &departure{world: w, want: r, patience: newPatience(time.Now())}
-	d.seen = daemon{world: w, heard: d.patience.note}
+	d.seen = daemon{world: w, onStatus: d.patience.noteViews}
 	d.party = newParty(d)
+
 	err = d.out(ctx)
 	if errors.Is(err, errGone) {
 		return drain.Hold{}, &Error{Kind: Refused, Text: err.Error()}
@@ -98,16 +103,19 @@ func (d *departure) out(ctx context.Context) error {
 	if err := d.admitted(ctx); err != nil {
 		return err
 	}
+
 	leaving, err := d.turn(ctx)
 	if err != nil {
 		return err
 	}
+
 	if err := d.hold(leaving); err != nil {
 		return err
 	}
 
-	nobodyListens := d.want.Now || d.seen.absent()
-	if nobodyListens && !d.want.Idle {
+	// --now waits for no balancer, and without a daemon none hears of the hold.
+	unheard := d.want.Now || d.seen.absent()
+	if unheard && !d.want.Idle {
 		return d.hold(drain.Firm)
 	}
 	if !d.want.Now {
@@ -115,47 +123,54 @@ func (d *departure) out(ctx context.Context) error {
 			return err
 		}
 	}
-
 	d.told = true
-	d.patience.told = time.Now()
+	d.patience.toldAt = time.Now()
+
 	late := d.idle(ctx)
 	if late != nil && !d.staysOut(late) {
 		return late
 	}
+
 	return errors.Join(late, d.firm(ctx))
 }
 
-// staysOut reports whether the master stays out although agents are left.
+// staysOut reports whether the master stays out after an error: a stop goes on although agents are left.
 func (d *departure) staysOut(err error) bool {
 	late, is := errors.AsType[*Error](err)
 	return is && late.Kind == NotIdle && d.party.insists()
 }
 
-// admitted waits until the daemon knows its balancers, and refuses a master that the pool cannot do without, or of
-// which that cannot be known. A request that waits for nothing looks once.
+// admitted waits until the daemon knows its balancers. It returns an error if the pool cannot do without the master, or
+// if that cannot be known. A request that waits for nothing looks once.
 func (d *departure) admitted(ctx context.Context) error {
-	_, err := d.wait(ctx, phaseStart, 0, func(ctx context.Context) ([]status.Obstacle, error) {
-		unanswered := d.seen.next(ctx)
-		if d.seen.silent() && !d.party.insists() {
-			return nil, &Error{Kind: Silent, Text: "the daemon runs, and does not answer", Left: unanswered}
-		}
-		if d.want.Now || d.seen.silent() || d.seen.absent() {
-			return nil, nil
-		}
-		if unanswered != nil {
-			return unanswered, nil
-		}
-
-		service := d.want.Hold.Service
-		if _, err := d.seen.status.Service(service); service != "" && err != nil {
-			return nil, err
-		}
-		if d.want.Force {
-			return nil, nil
-		}
-		return young(d.seen.status), nil
-	})
+	_, err := d.wait(ctx, phaseStart, 0, d.lookAtStart)
 	return err
+}
+
+// lookAtStart returns why the daemon does not know its balancers.
+func (d *departure) lookAtStart(ctx context.Context) ([]status.Obstacle, error) {
+	unanswered := d.seen.next(ctx)
+
+	// A silent daemon may be telling balancers to use this master, whatever the hold says.
+	if d.seen.silent() && !d.party.insists() {
+		return nil, &Error{Kind: Silent, Text: "the daemon runs, and does not answer", Left: unanswered}
+	}
+	if d.want.Now || d.seen.silent() || d.seen.absent() {
+		return nil, nil
+	}
+	if unanswered != nil {
+		return unanswered, nil
+	}
+
+	service := d.want.Hold.Service
+	if _, err := d.seen.status.Service(service); service != drain.EveryService && err != nil {
+		return nil, err
+	}
+
+	if d.want.Force {
+		return nil, nil
+	}
+	return young(d.seen.status), nil
 }
 
 // turn asks the budget or, if none counts, the other masters. It blocks until they can do without this one, and returns
@@ -183,12 +198,13 @@ func (d *departure) turn(ctx context.Context) (drain.Leaving, error) {
 	return drain.LeavingInTurn, nil
 }
 
-// waitsForNobody reports whether no balancer and no other master has to agree: the master does not serve, or is held
-// already, or no daemon would hear of them.
+// waitsForNobody reports whether no balancer and no other master has to agree.
 func (d *departure) waitsForNobody() bool {
+	// Without a daemon, no balancer hears of the hold.
 	if d.want.Now || d.seen.absent() {
 		return true
 	}
+
 	v, err := d.seen.status.Service(d.want.Hold.Service.Shown())
 	if err != nil {
 		return false // nothing is known of it
@@ -196,7 +212,7 @@ func (d *departure) waitsForNobody() bool {
 	return isOut(v) || !v.Verdict.Health.Serves()
 }
 
-// isOut reports whether a service is held, and no balancer keeps it.
+// isOut reports whether a service has a firm hold: no balancer keeps it.
 func isOut(v status.ServiceStatus) bool { return v.Mode != drain.Ready && v.Leaving == drain.Firm }
 
 // letGo waits until every balancer has let go of the master. A stop whose time is over goes on wherever there is
@@ -207,6 +223,8 @@ func (d *departure) letGo(ctx context.Context) error {
 	if err != nil || left == nil {
 		return err
 	}
+
+	// Only a stop comes here.
 	if err := d.hold(drain.LeavingBesideSpare); err != nil {
 		return err
 	}
@@ -215,8 +233,8 @@ func (d *departure) letGo(ctx context.Context) error {
 	return err
 }
 
-// nameOthers names the balancers that are not waited for: those that have this master alone, and clients that look like
-// balancers and are refused an answer, so that they cannot hear of the hold.
+// nameOthers names the balancers that are not waited for: balancers that have this master alone, and clients that look
+// like balancers and are refused an answer, so that they cannot hear of the hold.
 func (d *departure) nameOthers() {
 	all := d.hearing()
 	for _, b := range all.Without(d.party.waitsFor(all)) {
@@ -237,7 +255,7 @@ func (d *departure) idle(ctx context.Context) error {
 }
 
 // firm makes the hold firm: the work of the caller may begin. A lone balancer has kept the master until now, and gets
-// some time to let go: a backup then takes over before the port closes.
+// some time to let go, so that a backup takes over before the port closes.
 func (d *departure) firm(ctx context.Context) error {
 	if err := d.hold(drain.Firm); err != nil {
 		return err
@@ -246,23 +264,27 @@ func (d *departure) firm(ctx context.Context) error {
 		return nil
 	}
 
-	d.patience.firm = time.Now()
-	_, err := d.wait(ctx, phaseLast, 0, func(ctx context.Context) (list []status.Obstacle, err error) {
-		unanswered := d.seen.next(ctx)
-		if d.seen.absent() {
-			return nil, nil
-		}
-		if unanswered != nil {
-			return unanswered, nil
-		}
-		heard := d.seen.status
-		heard.Balancers = d.lone().WithAgents()
-		for _, v := range heard.Services {
-			list = append(list, behind(heard, v)...)
-		}
-		return list, nil
-	})
+	d.patience.firmAt = time.Now()
+	_, err := d.wait(ctx, phaseLast, 0, d.lookAtLone)
 	return err
+}
+
+// lookAtLone returns the lone balancers that have not heard of the firm hold.
+func (d *departure) lookAtLone(ctx context.Context) (list []status.Obstacle, err error) {
+	unanswered := d.seen.next(ctx)
+	if d.seen.absent() {
+		return nil, nil
+	}
+	if unanswered != nil {
+		return unanswered, nil
+	}
+
+	awaited := d.seen.status
+	awaited.Balancers = d.lone().WithAgents()
+	for _, v := range awaited.Services {
+		list = append(list, behind(awaited, v)...)
+	}
+	return list, nil
 }
 
 // hearing returns the balancers that hear of the hold.
@@ -275,41 +297,59 @@ func (d *departure) hearing() balancer.List {
 func (d *departure) lone() balancer.List { return d.hearing().Lone(d.seen.status.Time) }
 
 // look returns the balancers that have not let go and, once all have, the agents that have not finished.
-func (d *departure) look(ctx context.Context) (list []status.Obstacle, err error) {
+func (d *departure) look(ctx context.Context) ([]status.Obstacle, error) {
 	unanswered := d.seen.next(ctx)
 	goesOnUnheard := d.seen.absent() || d.seen.silent() && d.party.insists()
 	if unanswered != nil && !goesOnUnheard {
 		return unanswered, nil
 	}
 
-	var connections []sockets.Connection
-	if d.told {
-		if connections, err = d.world.Connections(); err != nil {
-			return unknown(err), nil
-		}
+	connections, err := d.connections()
+	if err != nil {
+		return unknown(err), nil
 	}
+
 	if unanswered != nil {
-		if d.seen.silent() { // its own connection would look like that of an agent until the wait is over
-			connections = slices.DeleteFunc(connections, fromThisHost)
-		}
-		return Unattended(d.seen.status, connections, time.Since(d.unattended())), nil
+		lost := time.Since(d.unattended())
+		return Unattended(d.seen.status, connections, lost), nil
 	}
-	return d.left(connections), nil
+	return d.remaining(connections), nil
 }
 
-// left returns what is left by the last status: balancers and, once they have let go, agents.
-func (d *departure) left(connections []sockets.Connection) (list []status.Obstacle) {
+// connections returns the connections to the master once every balancer has let go. Until then agents are not waited
+// for.
+func (d *departure) connections() ([]sockets.Connection, error) {
+	if !d.told {
+		return nil, nil
+	}
+	all, err := d.world.Connections()
+	if err != nil || !d.seen.silent() {
+		return all, err
+	}
+
+	// A silent daemon does not say which connection is its own, which would look like an agent's until the wait is over.
+	var fromElsewhere []sockets.Connection
+	for _, c := range all {
+		if c.Peer.Addr() != c.Local {
+			fromElsewhere = append(fromElsewhere, c)
+		}
+	}
+	return fromElsewhere, nil
+}
+
+// remaining returns what the last status shows: balancers that have not let go and, once all have, agents.
+func (d *departure) remaining(connections []sockets.Connection) (list []status.Obstacle) {
 	if d.told && !d.party.expectsAgents() {
 		return nil
 	}
 
-	heard := d.seen.status
-	heard.Balancers = d.party.waitsFor(heard.Balancers)
-	for _, v := range heard.Services {
+	awaited := d.seen.status
+	awaited.Balancers = d.party.waitsFor(awaited.Balancers)
+	for _, v := range awaited.Services {
 		if !d.want.Hold.Covers(v.Name) {
 			continue
 		}
-		if untold := Untold(heard, v); len(untold) > 0 {
+		if untold := Untold(awaited, v); len(untold) > 0 {
 			list = append(list, v.Keeps...)
 			list = append(list, untold...)
 		}
@@ -320,42 +360,34 @@ func (d *departure) left(connections []sockets.Connection) (list []status.Obstac
 	return list
 }
 
-// fromThisHost reports whether a connection comes from the master's own host, as that of the daemon does.
-func fromThisHost(c sockets.Connection) bool { return c.Peer.Addr() == c.Local }
-
-// unattended returns since when balancers find no daemon. A silent one may answer them by the hold, from when that was
-// written.
+// unattended returns since when balancers find no daemon.
 func (d *departure) unattended() time.Time {
-	if d.seen.silent() && d.setAt.After(d.seen.lost) {
-		return d.setAt
-	}
 	if d.seen.absent() {
 		return d.seen.ran
+	}
+
+	// A silent daemon may answer balancers by the hold, once that is written.
+	if d.seen.silent() && d.setAt.After(d.seen.lost) {
+		return d.setAt
 	}
 	return d.seen.lost
 }
 
 // wait looks until the way has been clear for settled, or the phase is over. It returns nil if the way is clear, and
-// what was in the way if the phase is over and the party goes on all the same. Each look ends the way out if the master
-// need not leave any more, if the hold is gone, or if the pool cannot do without the master.
+// what was in the way if the phase is over and the party goes on all the same. The way out ends with an error if the
+// master need not leave any more, if the hold is gone, or if the pool cannot do without the master.
 func (d *departure) wait(ctx context.Context, of phase, settled time.Duration,
 	look func(ctx context.Context) ([]status.Obstacle, error)) (left []status.Obstacle, err error) {
-	expired := func() bool { return !time.Now().Before(d.party.end(of)) }
-	left, err = d.world.wait(ctx, expired, settled, func(ctx context.Context) ([]status.Obstacle, error) {
+	isOver := func() bool { return !time.Now().Before(d.party.end(of)) }
+	left, err = d.world.waitUntilClear(ctx, isOver, settled, func(ctx context.Context) ([]status.Obstacle, error) {
 		if err := d.party.wanted(ctx); err != nil {
 			return nil, err
 		}
 		list, err := look(ctx)
 		if err != nil {
-			return list, err
+			return nil, err
 		}
-		if d.gone() {
-			return list, errGone
-		}
-		if needs := d.party.mustStay(of); len(needs) > 0 && !d.told {
-			return list, &Error{Kind: Refused, Text: "must stay in service", Left: needs}
-		}
-		return list, nil
+		return list, d.mayGoOn(of)
 	})
 	if err != nil || left == nil {
 		return nil, err
@@ -363,7 +395,25 @@ func (d *departure) wait(ctx context.Context, of phase, settled time.Duration,
 	return left, d.party.late(of, left)
 }
 
+// mayGoOn returns an error if the hold is gone, or if the pool cannot do without the master.
+func (d *departure) mayGoOn(of phase) error {
+	if d.gone() {
+		return errGone
+	}
+	if d.told {
+		return nil
+	}
+	if needs := d.party.mustStay(of); len(needs) > 0 {
+		return &Error{Kind: Refused, Text: "must stay in service", Left: needs}
+	}
+	return nil
+}
+
 // gone reports whether the hold that was set is not there any more.
 func (d *departure) gone() bool {
-	return d.set.Mode != "" && !slices.Contains(d.world.Holds.Read().At(time.Now()).Holds(), d.set)
+	if d.set.Mode == "" {
+		return false
+	}
+	holds := d.world.Holds.Read().At(time.Now()).Holds()
+	return !slices.Contains(holds, d.set)
 }

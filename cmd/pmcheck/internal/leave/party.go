@@ -18,7 +18,7 @@ const (
 	phaseSlot                // until the budget has a slot
 	phaseFleet               // until the other masters can do without this one
 	phaseTold                // until every balancer has let go of the master
-	phaseInsist              // the same, once only a spare server matters
+	phaseInsist              // until every balancer that shows a spare server has let go of the master
 	phaseIdle                // until the last agent has finished
 	phaseLast                // until each lone balancer has heard of the firm hold
 )
@@ -32,17 +32,17 @@ type party interface {
 	mustStay(of phase) []status.Obstacle
 	// insists reports whether the master leaves in any case, whatever cannot be asked.
 	insists() bool
-	// retries reports whether a database is asked again that has not answered for so long.
+	// retries reports whether the budget's database is asked again after it has not answered for some time.
 	retries(unanswered time.Duration) bool
 	// waitsFor returns the balancers that must let go of the master before its hold is firm.
 	waitsFor(list balancer.List) balancer.List
-	// expectsAgents reports whether agents may be left, or come.
+	// expectsAgents reports whether agents that may be left, or may come, are waited for.
 	expectsAgents() bool
 	// end returns when a phase is over.
 	end(of phase) time.Time
 	// late returns the error of a phase that is over, and nil if the party goes on.
 	late(of phase, left []status.Obstacle) error
-	// until returns when a hold must end by itself; zero: never.
+	// until returns when a hold must end by itself; zero means never.
 	until(leaving drain.Leaving) time.Time
 }
 
@@ -54,7 +54,7 @@ func newParty(d *departure) party {
 	return &stop{way: d, guard: d.want.Stop}
 }
 
-// A command has one limit for all phases, and ends with an error at that.
+// A command has one limit for all phases, and ends with an error when it is over.
 type command struct{ way *departure }
 
 func (c *command) wanted(context.Context) error { return nil }
@@ -63,7 +63,7 @@ func (c *command) retries(time.Duration) bool   { return false }
 func (c *command) expectsAgents() bool          { return true }
 func (c *command) end(phase) time.Time          { return c.way.patience.began.Add(c.way.want.Wait) }
 
-// waitsFor leaves out a backend for turns that has this master alone, by mistake: it has no agents.
+// waitsFor leaves out a backend for turns that has this master alone, by mistake: such a backend has no agents.
 func (c *command) waitsFor(list balancer.List) balancer.List {
 	return list.Without(c.way.lone().Turns())
 }
@@ -74,23 +74,26 @@ func (c *command) mustStay(phase) (list []status.Obstacle) {
 		return nil
 	}
 	for _, b := range c.way.hearing().WithAgents().Sending() {
-		if c.isNeeded(&b) {
+		if c.isNeededBy(&b) {
 			list = append(list, b.Alone())
 		}
 	}
 	return list
 }
 
-// isNeeded reports whether a balancer has no other server, and expects none back. With --now there is no time for one
-// to come back. A master that is out already is not needed.
-func (c *command) isNeeded(b *status.Balancer) bool {
-	if v, _ := c.way.seen.status.Service(b.Service); isOut(v) {
+// isNeededBy reports whether a balancer has no other server, and expects none back. A master that is out already is not
+// needed.
+func (c *command) isNeededBy(b *status.Balancer) bool {
+	seen := c.way.seen.status
+	if v, _ := seen.Service(b.Service); isOut(v) {
 		return false
 	}
+
+	// With --now there is no time for another server to come back.
 	if c.way.want.Now {
 		return b.View.Last()
 	}
-	return b.Lone(c.way.seen.status.Time)
+	return b.Lone(seen.Time)
 }
 
 func (c *command) late(of phase, left []status.Obstacle) error {
@@ -112,16 +115,17 @@ func (c *command) late(of phase, left []status.Obstacle) error {
 	return e
 }
 
-// until returns the end of the hold. A time that counts from the moment that the hold is firm begins after the wait,
-// at the latest.
 func (c *command) until(leaving drain.Leaving) time.Time {
-	if c.way.want.For == 0 {
+	lasts := c.way.want.For
+	if lasts == 0 {
 		return c.way.want.Hold.Until
 	}
 	if leaving == drain.Firm {
-		return time.Now().Add(c.way.want.For)
+		return time.Now().Add(lasts)
 	}
-	return c.end(phaseIdle).Add(c.way.want.For)
+
+	// The hold becomes firm when the wait is over, at the latest.
+	return c.end(phaseIdle).Add(lasts)
 }
 
 // A stop goes its whole way while its time lasts, and then goes on.
@@ -188,11 +192,12 @@ func (s *stop) waitsFor(list balancer.List) balancer.List {
 	return list.Without(s.way.lone())
 }
 
-// expectsAgents is false if no balancer has asked for as long as agents run, or if the stop goes on although agents
-// can go nowhere else: they would come until the end.
 func (s *stop) expectsAgents() bool {
-	nowhereElse := s.way.regardless && s.way.hearing().AllStranded()
-	return !nowhereElse && !Unheard(s.way.seen.status, s.way.patience.told)
+	// Agents that can go nowhere else come until the end: the stop does not wait for them.
+	if s.way.regardless && s.way.hearing().AllStranded() {
+		return false
+	}
+	return !Unheard(s.way.seen.status, s.way.patience.toldAt)
 }
 
 func (s *stop) late(of phase, left []status.Obstacle) error {
@@ -214,8 +219,10 @@ func (s *stop) late(of phase, left []status.Obstacle) error {
 // until returns an end that outlasts every wait, so that a hold whose lift is lost ends by itself.
 func (s *stop) until(leaving drain.Leaving) time.Time {
 	end := time.Now().Add(longestStart)
-	if leaving != drain.Firm { // it takes nothing from agents
-		end = end.Add(LongestTurn + overtime + s.guard.Limits.Wait + lastTime)
+	if leaving == drain.Firm {
+		return end
 	}
-	return end
+
+	// A hold that is leaving may last: it takes no server from agents that need it.
+	return end.Add(LongestTurn + overtime + s.guard.Limits.Wait + lastTime)
 }

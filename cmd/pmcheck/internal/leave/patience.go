@@ -9,8 +9,7 @@ import (
 )
 
 const (
-	// overtime is the longest time that a stop waits, after the end of its turn, for a balancer that has
-	// no other server.
+	// overtime is how long a stop waits, at most, after its turn, for a balancer that has no other server.
 	overtime = 4 * time.Minute
 	// stopTime is what a shutdown leaves for the stop of a service that has not been drained.
 	stopTime = time.Minute
@@ -18,23 +17,25 @@ const (
 	lastTime = 10 * time.Second
 	// LongestTurn is how long a stop waits for its turn in all, however many servers come back meanwhile.
 	LongestTurn = 4 * time.Hour
-	// untrustedTurn is the same if only views of unlisted balancers show that servers come back: any client can send
-	// those.
+	// untrustedTurn is the longest turn if only views of unlisted balancers show that servers come back: any client
+	// can send such views.
 	untrustedTurn = 2 * time.Hour
 )
 
-// patience says how long each part of a stop may take. It waits for its turn as long as others come back: the turn
-// counts from the last time that a server came back or a slot changed hands.
+// patience says how long each part of a stop may take. The turn of a stop counts from the last time that a server came
+// back or a slot changed hands, so it lasts as long as others come back.
 type patience struct {
 	limits    config.Guard
 	began     time.Time
-	turn      time.Time // when the turn is over
-	told      time.Time // when every balancer had let go, or the stop went on regardless
-	firm      time.Time // when the hold became firm
+	turnEnd   time.Time // when the turn is over
+	toldAt    time.Time // when every balancer had let go, or the stop went on regardless
+	firmAt    time.Time // when the hold became firm
 	hostStops time.Time // since when the host has been seen to shut down; zero if it does not
 
-	listed, others, fleet returns         // what the balancers of the setting, other clients and the fleet show
-	slots                 map[string]bool // masters that have been seen with a slot
+	listed   returns         // servers in the views of listed balancers
+	unlisted returns         // servers in the views of other clients
+	fleet    returns         // masters of the fleet
+	slots    map[string]bool // masters that have been seen with a slot
 }
 
 func newPatience(now time.Time) *patience {
@@ -44,31 +45,56 @@ func newPatience(now time.Time) *patience {
 // limit sets the limits of a stop.
 func (p *patience) limit(limits config.Guard) {
 	p.limits = limits
-	p.turn = p.began.Add(limits.Turn)
+	p.turnEnd = p.began.Add(limits.Turn)
 }
 
-// end returns when a phase is over. A shutdown limits all of them together, from when it was seen: half of
-// it is for the turn, and a master that balancers cannot do without serves on until it must stop.
+// end returns when a phase of a stop is over.
 func (p *patience) end(of phase) time.Time {
-	turn := p.turn
-	insist := turn.Add(min(p.limits.Turn, overtime))
-	idle := p.told.Add(p.limits.Wait)
-	if !p.hostStops.IsZero() {
-		turn = earlier(turn, p.hostStops.Add(p.limits.Shutdown/2))
-		insist = p.hostStops.Add(p.limits.Shutdown - min(stopTime, p.limits.Shutdown/10))
-		idle = earlier(idle, insist)
-	}
 	switch of {
-	case phaseLast:
-		return p.firm.Add(lastTime)
-	case phaseIdle:
-		return idle
 	case phaseInsist:
-		if p.limits.Turn > 0 {
-			return insist
-		}
+		return p.endOfInsisting()
+	case phaseIdle:
+		return p.endOfIdling()
+	case phaseLast:
+		return p.firmAt.Add(lastTime)
 	}
-	return turn
+	return p.endOfTurn()
+}
+
+// endOfTurn returns when the turn is over. Half of the time that a shutdown takes is for the turn.
+func (p *patience) endOfTurn() time.Time {
+	if p.hostStops.IsZero() {
+		return p.turnEnd
+	}
+	return earlier(p.turnEnd, p.hostStops.Add(p.limits.Shutdown/2))
+}
+
+// endOfInsisting returns until when a stop whose turn is over waits for a spare server.
+func (p *patience) endOfInsisting() time.Time {
+	// A stop without a turn waits for nothing.
+	if p.limits.Turn == 0 {
+		return p.endOfTurn()
+	}
+	// While the host shuts down, a master that balancers cannot do without serves on until it must stop.
+	if !p.hostStops.IsZero() {
+		return p.mustStop()
+	}
+	return p.turnEnd.Add(min(p.limits.Turn, overtime))
+}
+
+// endOfIdling returns until when a stop waits for the last agent.
+func (p *patience) endOfIdling() time.Time {
+	end := p.toldAt.Add(p.limits.Wait)
+	if p.hostStops.IsZero() {
+		return end
+	}
+	return earlier(end, p.mustStop())
+}
+
+// mustStop returns when a service must stop because the host shuts down.
+func (p *patience) mustStop() time.Time {
+	reserve := min(stopTime, p.limits.Shutdown/10)
+	return p.hostStops.Add(p.limits.Shutdown - reserve)
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -86,28 +112,29 @@ func (p *patience) noteShutdown(now time.Time) {
 
 // renew has the turn count from now, until longest after the way out began.
 func (p *patience) renew(now time.Time, longest time.Duration) {
-	turn := earlier(now.Add(p.limits.Turn), p.began.Add(longest))
-	if turn.After(p.turn) {
-		p.turn = turn
+	end := earlier(now.Add(p.limits.Turn), p.began.Add(longest))
+	if end.After(p.turnEnd) {
+		p.turnEnd = end
 	}
 }
 
-// note looks in a status for servers that have come back.
-func (p *patience) note(s status.Status) {
-	now := time.Now()
-	var listed, others missed
+// noteViews looks in a status for servers that have come back.
+func (p *patience) noteViews(s status.Status) {
+	var listed, unlisted missed
 	for _, b := range s.Balancers {
 		missing, _ := b.Missing(s.Time)
 		if b.Listed {
 			listed.count(missing, b.Others())
 		} else {
-			others.count(missing, b.Others())
+			unlisted.count(missing, b.Others())
 		}
 	}
+
+	now := time.Now()
 	if p.listed.note(listed) {
 		p.renew(now, LongestTurn)
 	}
-	if p.others.note(others) {
+	if p.unlisted.note(unlisted) {
 		p.renew(now, untrustedTurn)
 	}
 }
@@ -132,20 +159,22 @@ func (p *patience) noteSlots(slots []budget.Slot) {
 // missed is how many servers are missing by the view that misses most, and how many others there are.
 type missed struct{ missing, others int }
 
+// count adds what one view shows.
 func (m *missed) count(missing, others int) {
 	m.missing = max(m.missing, missing)
 	m.others = max(m.others, others)
 }
 
-// returns counts the servers that have come back, each once: a server that flaps keeps no stop waiting.
+// returns counts the servers that have come back. Each counts once, so that a server that flaps keeps no stop waiting.
 type returns struct{ missing, back int }
 
-// note reports whether a server has come back since the last look.
+// note reports whether a server has come back since it was called last.
 func (r *returns) note(m missed) (came bool) {
-	came = m.missing < r.missing && r.back < max(1, m.others)
-	if came {
-		r.back++
-	}
+	isFewer := m.missing < r.missing
 	r.missing = m.missing
-	return came
+	if !isFewer || r.back >= max(1, m.others) {
+		return false
+	}
+	r.back++
+	return true
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
-// limits are those of a stop whose turn takes that long, by default 20 minutes.
+// turnOf returns the limits of a stop whose turn takes that long.
 func turnOf(d time.Duration) config.Guard {
 	return config.Guard{Turn: d, Wait: 5 * time.Minute, Shutdown: 5 * time.Minute}
 }
@@ -46,7 +46,7 @@ func TestThePhasesOfAStopEnd(t *testing.T) {
 		for _, minutes := range tt.renew {
 			p.renew(at(minutes), LongestTurn)
 		}
-		p.told = at(tt.told)
+		p.toldAt = at(tt.told)
 		if tt.stops > 0 {
 			p.noteShutdown(at(tt.stops))
 		}
@@ -88,8 +88,8 @@ func TestProgressCountsOncePerServer(t *testing.T) {
 					Listed:       listed,
 					View:         &status.View{State: "NOLB", WeightTotal: tt.others},
 				}
-				p.note(status.Status{Time: time.Now(), Balancers: []status.Balancer{{Node: "aws"}, b}})
-				if progress := p.turn.Equal(time.Now().Add(20 * time.Minute)); progress != tt.progress {
+				p.noteViews(status.Status{Time: time.Now(), Balancers: []status.Balancer{{Node: "aws"}, b}})
+				if progress := p.turnEnd.Equal(time.Now().Add(20 * time.Minute)); progress != tt.progress {
 					t.Errorf("look %d, listed %v: progress %v", i, listed, progress)
 				}
 			}
@@ -99,11 +99,14 @@ func TestProgressCountsOncePerServer(t *testing.T) {
 				longest = LongestTurn
 			}
 			time.Sleep(time.Until(p.began.Add(longest - time.Minute)))
-			if p.others = (returns{missing: 1}); listed {
-				p.listed, p.others = p.others, returns{}
+			if listed {
+				p.listed = returns{missing: 1}
+				p.unlisted = returns{}
+			} else {
+				p.unlisted = returns{missing: 1}
 			}
-			p.note(status.Status{Time: time.Now(), Balancers: []status.Balancer{{Listed: listed}}})
-			if got := p.turn.Sub(p.began); got != longest {
+			p.noteViews(status.Status{Time: time.Now(), Balancers: []status.Balancer{{Listed: listed}}})
+			if got := p.turnEnd.Sub(p.began); got != longest {
 				t.Errorf("listed %v: the turn is over after %s, want %s", listed, got, longest)
 			}
 		}
@@ -118,7 +121,7 @@ func TestASlotThatChangesHandsIsProgressOnce(t *testing.T) {
 			time.Sleep(time.Second)
 			p.noteSlots([]budget.Slot{{Master: master}})
 			first := i%2 == 0
-			if progress := p.turn.Equal(time.Now().Add(20 * time.Minute)); progress != first {
+			if progress := p.turnEnd.Equal(time.Now().Add(20 * time.Minute)); progress != first {
 				t.Errorf("look %d: progress %v", i, progress)
 			}
 		}
@@ -131,7 +134,7 @@ func TestTheWayMustStayClear(t *testing.T) {
 		clear, looks := []bool{true, false, true, true, true, true}, 0
 		w := World{Say: func(string) {}}
 		over := func() bool { return looks == len(clear) }
-		left, err := w.wait(t.Context(), over, time.Second, func(context.Context) ([]status.Obstacle, error) {
+		left, err := w.waitUntilClear(t.Context(), over, time.Second, func(context.Context) ([]status.Obstacle, error) {
 			time.Sleep(500 * time.Millisecond)
 			if looks++; clear[looks-1] {
 				return nil, nil

@@ -1,9 +1,12 @@
-// Package leave takes a master out of its pool and returns it: Out and Back. The daemon's answer to each
-// check decides which balancer may lose the master, see balancer.Rule. Out writes the hold that the
-// daemon acts on, and follows what comes of it.
+// Package leave takes a master out of its pool and returns it: Out and Back. The steps of the way out are in out.go:
+// admitted, its turn, held, let go, idle, firm. Whether a party leaves if the pool needs it is in party.go, and the
+// three witnesses that are asked are in slot.go, fleet.go and views.go.
 //
-// What is in the way is a list of obstacles, found by pure functions of a Status; an empty list means
-// that the way is clear.
+// The daemon's answer to each check decides which balancer may lose the master, see balancer.Rule. Out writes the hold
+// that the daemon acts on, and follows what comes of it.
+//
+// What is in the way is a list of obstacles, found by pure functions of a Status in rules.go. An empty list means that
+// the way is clear.
 package leave
 
 import (
@@ -13,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
@@ -38,20 +42,22 @@ const (
 )
 
 // Explain fills in what stands between each service of a status and what is wanted of it: Keeps and Obstacles. state is
-// what the status was made of, and connections those of the kernel to the master's port.
+// what the status was made of. connections returns the kernel's connections to the master's port.
 func Explain(s *status.Status, state *monitor.State, maxOut config.MaxOut,
 	connections func() ([]sockets.Connection, error)) {
 	for i := range s.Services {
 		v := &s.Services[i]
+		isHeld := v.Mode != drain.Ready
+
 		moment, _ := state.At(v.Name, s.Time)
 		v.Keeps = balancer.NewRule(moment, state.Leaves(s.Time), maxOut).Keeps(s.Balancers, s.Budget != nil)
-		if v.Mode == drain.Ready {
+		if !isHeld {
 			v.Keeps = append(v.Keeps, OverBudget(*s, v.Name)...)
 		}
 
 		var list []sockets.Connection
 		var err error
-		if v.Name == drain.Master && v.Mode != drain.Ready {
+		if v.Name == drain.Master && isHeld {
 			list, err = connections()
 		}
 		v.Obstacles = Standing(*s, *v, list)
@@ -81,19 +87,20 @@ func Untold(s status.Status, v status.ServiceStatus) []status.Obstacle {
 // Returning returns what keeps a service that should be ready from being in service: its own answer, and
 // balancers that do not send agents yet.
 func Returning(s status.Status, v status.ServiceStatus) (list []status.Obstacle) {
-	path, why := "/"+string(v.Name), v.Answer.Body
-	if holders := s.Holders(v); len(holders) > 0 {
-		why = fmt.Sprintf("held in %s by %s", v.Mode, strings.Join(holders, ", "))
+	if !v.Serves() {
+		why := v.Answer.Body
+		if holders := s.Holders(v); len(holders) > 0 {
+			why = fmt.Sprintf("held in %s by %s", v.Mode, strings.Join(holders, ", "))
+		}
+		list = obstacle(balancer.ObstacleAnswer, "/%s is %s", v.Name, why)
+		return append(list, behind(s, v)...)
 	}
-	switch {
-	case !v.Serves():
-		list = append(list, balancer.NewObstacle(balancer.ObstacleAnswer, "%s is %s", path, why))
-	case v.Name == drain.Master && s.Gate.Runs(s.Time) && s.Gate.Closed:
-		list = append(list, obstacle(balancer.ObstacleGate, "the gate is still closed: %s", s.Gate.Reason)...)
-		fallthrough
-	default:
-		list = append(list, young(s)...)
+
+	isShut := s.Gate.Runs(s.Time) && s.Gate.Closed
+	if v.Name == drain.Master && isShut {
+		list = obstacle(balancer.ObstacleGate, "the gate is still closed: %s", s.Gate.Reason)
 	}
+	list = append(list, young(s)...)
 	return append(list, behind(s, v)...)
 }
 
@@ -115,8 +122,7 @@ func behind(s status.Status, v status.ServiceStatus) (list []status.Obstacle) {
 	return list
 }
 
-// concerned reports whether a balancer has to do something about the mode of a service. A balancer that hides a hold
-// from itself does not, nor does one that the gate refuses.
+// concerned reports whether a balancer has to do something about the mode of a service.
 func concerned(s status.Status, v status.ServiceStatus, b *status.Balancer) bool {
 	if b.Service != v.Name || !b.Counts() {
 		return false
@@ -124,15 +130,17 @@ func concerned(s status.Status, v status.ServiceStatus, b *status.Balancer) bool
 	if v.Mode == drain.Ready {
 		return true
 	}
-	gated := b.Service == drain.Master && s.Gate.Refuses(b.Source, s.Time)
-	return !b.Hides(v.Mode) && !gated
+
+	// A balancer that asks for the verdict only does not hear of the hold.
+	if b.Hides(v.Mode) {
+		return false
+	}
+	isGated := b.Service == drain.Master && s.Gate.Refuses(b.Source, s.Time)
+	return !isGated
 }
 
-// lag returns what a balancer has not done yet; empty if it does what the mode of the service asks. A balancer that
-// sends its view has the master out once that view says so and its last check was refused: a master may be out, and
-// be taken back because the pool needs it. One without a view is told after several answers.
+// lag returns what a balancer has not done yet; empty if it does what the mode of the service asks.
 func lag(b *status.Balancer, v status.ServiceStatus) string {
-	held := v.Mode != drain.Ready
 	if !b.Seen.After(v.ModeSince) {
 		why := "has not asked since the hold changed"
 		if b.Interval > 0 {
@@ -141,41 +149,55 @@ func lag(b *status.Balancer, v status.ServiceStatus) string {
 		return why
 	}
 
+	// A balancer without a view needs several answers of a kind.
+	isHeld := v.Mode != drain.Ready
 	if b.View == nil {
-		if told := b.InARow(held); told < balancer.TellTimes {
+		if told := b.InARow(isHeld); told < balancer.TellTimes {
 			return fmt.Sprintf("was told %d of %d times", told, balancer.TellTimes)
 		}
 		return ""
 	}
 
-	if held && (b.View.Sends() || !b.Refused()) {
+	// A balancer that has the master out may be about to take it back, because the pool needs it: the last answer tells.
+	if isHeld && (b.View.Sends() || !b.Refused()) {
 		return fmt.Sprintf("still sends (%s, %d sessions)", b.View, b.View.Sessions)
 	}
-	if !held && (!b.View.Sends() || b.View.Steps != 0) {
+
+	isRising := b.View.Steps != 0
+	if !isHeld && (isRising || !b.View.Sends()) {
 		return fmt.Sprintf("does not send yet (%s, %d sessions)", b.View, b.View.Sessions)
 	}
 	return ""
 }
 
-// young is the obstacle of a daemon that has just started: balancers that it has not heard yet may still send. A
-// restart leaves them to the new daemon, but a stop and a start do not. Only a balancer that the configuration names
-// ends the wait earlier: any client can claim to be another one.
+// young is the obstacle of a daemon that has just started: balancers that it has not heard yet may still send. After a
+// restart the new daemon knows its balancers, after a stop and a start it does not.
 func young(s status.Status) []status.Obstacle {
 	age := s.Time.Sub(s.Started)
-	heard := len(s.Balancers.Trusted()) > 0
-	if heard || age >= youngFor {
+	if age >= youngFor {
+		return nil
+	}
+
+	// Any client can claim to be a balancer that the configuration does not name.
+	isHeard := len(s.Balancers.Trusted()) > 0
+	if isHeard {
 		return nil
 	}
 	return obstacle(balancer.ObstacleBalancer, "the daemon has run for %s, and may not have heard every balancer",
 		text.Age(age))
 }
 
-// Unheard reports whether no balancer has asked this master for as long as agents run, as far as a daemon
-// can know that. Without a balancer that is told of a hold, no agent goes elsewhere, unless the gate
-// sends it there. A gate that has not looked since the hold took effect may be about to close.
+// Unheard reports whether no balancer has asked this master for as long as agents run. Without a balancer that is told
+// of a hold, no agent goes elsewhere, unless the gate sends it there.
 func Unheard(s status.Status, since time.Time) bool {
-	gated := s.Gate.Runs(s.Time) && (s.Gate.Closed || !s.Gate.Looked.After(since))
-	return !gated && s.Time.Sub(s.BalancerAsked) >= agentRun && s.Time.Sub(s.Started) >= youngFor
+	// A gate that has not looked since the hold took effect may be about to close.
+	isGated := s.Gate.Runs(s.Time) && (s.Gate.Closed || !s.Gate.Looked.After(since))
+	if isGated {
+		return false
+	}
+
+	knowsBalancers := s.Time.Sub(s.Started) >= youngFor
+	return knowsBalancers && s.Time.Sub(s.BalancerAsked) >= agentRun
 }
 
 // Busy returns what keeps a service that is held from being idle: for the master itself the requests under way,
@@ -185,82 +207,121 @@ func Busy(s status.Status, v status.ServiceStatus, connections []sockets.Connect
 		return nil
 	}
 	list = gateOpen(s, v.ModeSince)
+
 	pool, counted := v.Pool()
-	switch {
-	case counted.IsZero(): // the master does not report its JRubies
-	case counted.After(v.ModeSince):
-		for _, loan := range pool.Borrowed {
-			list = append(list, balancer.NewObstacle(balancer.ObstacleAgent, "%s for %.0f s", loan.Request, loan.Seconds))
+	isReported := !counted.IsZero()
+	isCurrent := counted.After(v.ModeSince)
+	if isCurrent {
+		list = append(list, requests(pool)...)
+	}
+	if isReported && !isCurrent {
+		// A server that refuses connections has no requests.
+		if s.Probe.Reason == puppetclient.Refused {
+			return list
 		}
-		if n := len(pool.Waiting); n > 0 {
-			list = append(list, obstacle(balancer.ObstacleAgent, "%d requests wait", n)...)
-		}
-	case s.Probe.Reason == puppetclient.Refused: // a server that refuses connections has no requests
-		return list
-	default:
 		list = append(list, obstacle(balancer.ObstacleUnknown,
 			"the JRubies have not been counted since the hold changed")...)
 	}
+
 	return append(list, inUse(s, connections, counted)...)
 }
 
-// inUse returns the connections that may carry another request: all but the daemon's own, and those that have been
-// silent for longer than agents reuse one. The count of the JRubies does not include a later request; without a
-// count, a request may wait for its answer as long as the connection exists. Behind a closed gate an agent in the
-// middle of its run cannot make another connection, so each counts as in use until the agent closes it after its
-// run, or Jetty does. Agents behind lone balancers that the configuration names can go nowhere else.
-func inUse(s status.Status, connections []sockets.Connection, counted time.Time) []status.Obstacle {
-	idle := forever
-	if !counted.IsZero() {
-		idle = max(sockets.Reuse, s.Time.Sub(counted)+settle)
+// requests returns the requests that are under way, or wait.
+func requests(pool *check.Pool) (list []status.Obstacle) {
+	for _, loan := range pool.Borrowed {
+		list = append(list, balancer.NewObstacle(balancer.ObstacleAgent, "%s for %.0f s", loan.Request, loan.Seconds))
 	}
-	used := slices.DeleteFunc(slices.Clone(connections), func(c sockets.Connection) bool {
-		from := c.Peer.Addr()
-		gated := s.Gate.Refuses(from, s.Time)
-		done := c.Idle > idle && !gated || c.Idle > forever
-		ours := slices.Contains(s.Probe.Connections, c.Peer)
-		return done || ours || s.Balancers.LoneAt(from, s.Time)
-	})
+	if n := len(pool.Waiting); n > 0 {
+		list = append(list, obstacle(balancer.ObstacleAgent, "%d requests wait", n)...)
+	}
+	return list
+}
+
+// inUse returns the connections that may carry another request. counted is when the JRubies were counted; zero if the
+// master does not report them.
+func inUse(s status.Status, connections []sockets.Connection, counted time.Time) []status.Obstacle {
+	var used []sockets.Connection
+	for _, c := range connections {
+		if mayCarryMore(s, c, counted) {
+			used = append(used, c)
+		}
+	}
 	if len(used) == 0 {
 		return nil
 	}
+
 	from := used[0].Peer.Addr().String()
-	line := "1 connection in use, from " + from
-	if len(used) > 1 {
-		line = fmt.Sprintf("%d connections in use, one from %s", len(used), from)
+	if len(used) == 1 {
+		return obstacle(balancer.ObstacleAgent, "1 connection in use, from %s", from)
 	}
-	return obstacle(balancer.ObstacleAgent, "%s", line)
+	return obstacle(balancer.ObstacleAgent, "%d connections in use, one from %s", len(used), from)
+}
+
+// mayCarryMore reports whether a connection may carry another request of an agent.
+func mayCarryMore(s status.Status, c sockets.Connection, counted time.Time) bool {
+	isOwn := slices.Contains(s.Probe.Connections, c.Peer)
+	if isOwn {
+		return false
+	}
+
+	// Agents behind lone balancers that the configuration names can go nowhere else: they are not waited for.
+	from := c.Peer.Addr()
+	if s.Balancers.LoneAt(from, s.Time) {
+		return false
+	}
+
+	if c.Idle > forever {
+		return false
+	}
+
+	// An agent that the gate refuses cannot make another connection in the middle of its run. It uses this one until
+	// the run is over, or Jetty closes the connection.
+	if s.Gate.Refuses(from, s.Time) {
+		return true
+	}
+
+	// Without a count, a request may wait for its answer as long as the connection exists.
+	if counted.IsZero() {
+		return true
+	}
+
+	// The count does not include a request that came later.
+	reuse := max(sockets.Reuse, s.Time.Sub(counted)+settle)
+	return c.Idle <= reuse
 }
 
 // gateOpen returns an obstacle if the gate of a held master is open: agents that no balancer sends
 // elsewhere still come.
 func gateOpen(s status.Status, since time.Time) []status.Obstacle {
-	looked := s.Gate.Runs(s.Time) && s.Gate.Looked.After(since)
-	switch {
-	case !s.Gate.Runs(s.Time) || looked && s.Gate.Closed:
+	if !s.Gate.Runs(s.Time) {
 		return nil
-	case !looked:
+	}
+	if !s.Gate.Looked.After(since) {
 		return obstacle(balancer.ObstacleGate, "the gate has not looked since the hold changed")
+	}
+	if s.Gate.Closed {
+		return nil
 	}
 	return obstacle(balancer.ObstacleGate, "the gate is open: %s", cmp.Or(s.Gate.Error, s.Gate.Reason))
 }
 
-// Unattended returns what may still send agents to a held master, or be at work on it, whose daemon has not
+// Unattended returns what may still send agents to a held master, or be at work on it, if its daemon has not
 // answered for lost. The last status, s, may be zero.
 func Unattended(s status.Status, connections []sockets.Connection, lost time.Duration) (list []status.Obstacle) {
-	if wait := usualTime - lost; wait >= 0 {
-		list = obstacle(balancer.ObstacleBalancer, "no daemon answers, so balancers may still send for %s", text.Age(wait))
+	left := usualTime - lost
+	if left >= 0 {
+		list = obstacle(balancer.ObstacleBalancer, "no daemon answers, so balancers may still send for %s", text.Age(left))
 	}
 	return append(list, inUse(s, connections, time.Time{})...)
 }
 
-// InService returns what keeps a service from being used again and, when nothing does, the next master
-// from leaving: the slot that this one still has. Of every service, the master itself must be healthy; a service
-// beside it that does not answer 200, and its balancers, are not waited for.
+// InService returns what keeps a service from being used again and, when nothing does, the next master from leaving:
+// the slot that this master still has. Of every service, only the master itself must be healthy. A service beside it
+// that does not answer 200, and its balancers, are not waited for.
 func InService(s status.Status, service drain.Service) (list []status.Obstacle) {
 	for _, v := range s.Services {
-		wanted := v.Name == service.Shown() || service.Covers(v.Name) && v.Serves()
-		if wanted {
+		isAwaited := v.Name == service.Shown() || service.Covers(v.Name) && v.Serves()
+		if isAwaited {
 			list = append(list, Returning(s, v)...)
 		}
 	}
@@ -294,46 +355,54 @@ const (
 func Slot(s status.Status) (step SlotStep, reason string) {
 	for _, h := range s.Holds {
 		if h.Covers(drain.Master) {
-			return SlotRenew, strings.TrimSuffix(fmt.Sprintf("%s by %s: %s", h.Mode, h.Holder, h.Reason), ": ")
+			reason = fmt.Sprintf("%s by %s: %s", h.Mode, h.Holder, h.Reason)
+			return SlotRenew, strings.TrimSuffix(reason, ": ")
 		}
 	}
 
 	master := s.Master()
-	since := s.Time.Sub(master.ServingSince)
-	if has := s.Budget != nil && s.Budget.Held; has {
-		isBack := since >= budget.Settle && len(Returning(s, master)) == 0
+	lasts := s.Time.Sub(master.ServingSince)
+	hasSlot := s.Budget != nil && s.Budget.Held
+	if hasSlot {
+		isBack := lasts >= budget.Settle && len(Returning(s, master)) == 0
 		if isBack {
 			return SlotReturn, ""
 		}
 		return SlotRenew, ""
 	}
 
-	isOut := master.Mode == drain.Ready && !master.Serves() && since >= outAfter
-	if isOut {
+	isDown := master.Mode == drain.Ready && !master.Serves() && lasts >= outAfter
+	if isDown {
 		return SlotRenew, master.Answer.Body
 	}
 	return SlotLook, ""
 }
 
-// slotKept is the obstacle of a slot that the daemon has not given back yet. A database that does not
-// answer keeps no master from being in service.
+// slotKept is the obstacle of a slot that the daemon has not given back yet.
 func slotKept(s status.Status) []status.Obstacle {
-	if s.Budget == nil || !s.Budget.Reachable || !s.Budget.Held && s.Budget.Asked.After(s.Master().ModeSince) {
+	// A database that does not answer keeps no master from being in service.
+	if s.Budget == nil || !s.Budget.Reachable {
+		return nil
+	}
+
+	isReturned := !s.Budget.Held && s.Budget.Asked.After(s.Master().ModeSince)
+	if isReturned {
 		return nil
 	}
 	return obstacle(balancer.ObstacleBudget, "its slot in the budget is free once it has been back for %s",
 		text.Duration(budget.Settle))
 }
 
-// OverBudget returns the masters that keep this one from leaving because they use up the budget. The
-// database decides; this is what the daemon saw last.
+// OverBudget returns the masters that keep this one from leaving because they use up the budget, as the daemon saw the
+// budget last. The database decides.
 func OverBudget(s status.Status, service drain.Service) []status.Obstacle {
-	switch {
-	case s.Budget == nil || !Budgeted(service) || s.Budget.Held:
+	if s.Budget == nil || !Budgeted(service) || s.Budget.Held {
 		return nil
-	case !s.Budget.Reachable:
+	}
+	if !s.Budget.Reachable {
 		return obstacle(balancer.ObstacleBudget, "%s", s.Budget.Error)
-	case s.Budget.Out < s.Budget.Allowed:
+	}
+	if s.Budget.Out < s.Budget.Allowed {
 		return nil
 	}
 	taken := budget.TakenError{Slots: s.Budget.Others(), Allowed: s.Budget.Allowed}
@@ -341,5 +410,5 @@ func OverBudget(s status.Status, service drain.Service) []status.Obstacle {
 }
 
 // Budgeted reports whether a hold on a service needs a slot. The budget counts masters, so a hold on a service
-// beside the master needs none.
+// beside the master needs no slot.
 func Budgeted(service drain.Service) bool { return service.Covers(drain.Master) }

@@ -20,49 +20,66 @@ const (
 	budgetPause = 30 * time.Second
 )
 
-// claimSlot is the first witness: the budget. It reports whether the budget counts: without one, and for a stop
-// whose database does not answer, it does not. A stop that gets no slot in time is recorded as out all the same.
+// A slotTurn is a departure's turn in the budget.
+type slotTurn struct {
+	departure *departure
+	want      budget.Claim
+	answered  time.Time // when the database answered last
+	refusal   error     // of the last claim; nil once there is a slot
+}
+
+// claimSlot asks the first witness: the budget. It blocks until there is a slot, and reports whether the budget counts.
+// Without a budget, and for a stop whose database does not answer, it does not.
 func (d *departure) claimSlot(ctx context.Context) (counts bool, err error) {
 	if d.world.Claim == nil || !Budgeted(d.want.Hold.Service) {
 		return false, nil
 	}
 
-	want := d.claim()
-	answered := time.Now()
-	var last error
-	left, err := d.wait(ctx, phaseSlot, 0, func(ctx context.Context) ([]status.Obstacle, error) {
-		d.seen.next(ctx) // what balancers show may forbid the way out meanwhile
-		last = d.world.Claim(ctx, want)
-		if last == nil {
-			return nil, nil
-		}
-		taken, isTaken := errors.AsType[*budget.TakenError](last)
-		if isTaken {
-			answered = time.Now()
-			d.patience.noteSlots(taken.Slots)
-		} else if !d.party.retries(time.Since(answered)) {
-			return nil, last
-		}
-		pause(ctx, claimEvery)
-		return obstacle(balancer.ObstacleBudget, "%s", last), nil
-	})
+	t := &slotTurn{departure: d, want: d.newClaim(), answered: time.Now()}
+	left, err := d.wait(ctx, phaseSlot, 0, t.look)
 
-	if errors.Is(last, budget.ErrUnreachable) && d.party.insists() && isOf(err, last) {
-		d.world.Note("goes on without the budget: " + last.Error())
+	noAnswer := errors.Is(t.refusal, budget.ErrUnreachable)
+	noOtherError := err == nil || errors.Is(err, t.refusal)
+	if noAnswer && noOtherError && d.party.insists() {
+		d.world.Note("goes on without the budget: " + t.refusal.Error())
 		return false, nil
 	}
-	if err == nil && left != nil {
-		want.Force = true
-		_ = d.world.Claim(ctx, want) // others must see it, but the service stops in any case
+	if err != nil {
+		return true, err
 	}
-	return true, err
+
+	// The time is over, and the service stops in any case. Other masters must see that this one is out.
+	if left != nil {
+		t.want.Force = true
+		_ = d.world.Claim(ctx, t.want)
+	}
+	return true, nil
 }
 
-// isOf reports whether there is no error but that of the database.
-func isOf(err, last error) bool { return err == nil || errors.Is(err, last) }
+// look claims the slot.
+func (t *slotTurn) look(ctx context.Context) ([]status.Obstacle, error) {
+	d := t.departure
+	d.seen.next(ctx) // what balancers show may forbid the way out meanwhile
+	t.refusal = d.world.Claim(ctx, t.want)
+	if t.refusal == nil {
+		return nil, nil
+	}
 
-// claim returns what the budget is asked. A master of which that is not known is taken for one that serves.
-func (d *departure) claim() budget.Claim {
+	taken, isTaken := errors.AsType[*budget.TakenError](t.refusal)
+	if isTaken {
+		t.answered = time.Now()
+		d.patience.noteSlots(taken.Slots)
+	}
+	if !isTaken && !d.party.retries(time.Since(t.answered)) {
+		return nil, t.refusal
+	}
+
+	pause(ctx, claimEvery)
+	return obstacle(balancer.ObstacleBudget, "%s", t.refusal), nil
+}
+
+// newClaim returns what the budget is asked. A master whose daemon does not answer is taken for one in service.
+func (d *departure) newClaim() budget.Claim {
 	by := d.want.Hold.Holder
 	if by == drain.Operator {
 		by = cmp.Or(os.Getenv("SUDO_USER"), by)

@@ -7,14 +7,14 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// The third witness are the balancers. The daemon asks them, check by check, by balancer.Rule, as soon as there is a
+// The balancers are the third witness. The daemon asks them, check by check, by balancer.Rule, as soon as there is a
 // hold that is leaving.
 
 // noteWithoutWitness says so if nothing protects the pool.
 func (d *departure) noteWithoutWitness() {
-	pool := d.hearing().Pool(d.seen.status.Time)
+	isPooled := len(d.hearing().Pool(d.seen.status.Time)) > 0
 	asksFleet := d.world.asksFleet(d.seen.status, d.want.Hold.Service, d.want.Hold.Mode)
-	if len(pool) == 0 && !asksFleet {
+	if !isPooled && !asksFleet {
 		d.world.Note("nothing tells whether the pool can do without this master: " +
 			"no balancer shows another server, and neither budget nor fleet is set")
 	}
@@ -30,6 +30,7 @@ func (w World) Keeps(
 			list = append(list, v.Keeps...)
 		}
 	}
+
 	if s.Budget == nil && w.asksFleet(s, service, mode) {
 		others, _ := w.Fleet(ctx)
 		missing, _ := Misses(others, w.MaxOut)

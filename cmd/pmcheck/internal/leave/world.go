@@ -1,6 +1,7 @@
 package leave
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -22,26 +23,30 @@ type Holds interface {
 	Read() drain.Snapshot
 }
 
-// World is what the way out and back sees and changes.
+// World is what the way out and the way back see and change.
 type World struct {
 	// Next returns the daemon's status: at once the first time, then after a pause. The error wraps
 	// status.ErrNoDaemon if no daemon answers.
 	Next func(ctx context.Context) (status.Status, error)
-	// Runs reports, of a daemon that does not answer, whether it runs nevertheless.
+	// Runs reports whether a daemon that does not answer runs nevertheless.
 	Runs func(ctx context.Context) bool
 	// Connections returns the connections to the master's port, as the kernel knows them.
 	Connections func() ([]sockets.Connection, error)
 	Holds       Holds
+
 	// MaxOut is how many masters of a fleet may be out.
 	MaxOut config.MaxOut
-	// Claim claims a slot in the budget, see budget.Client; nil without one.
+	// Claim claims a slot, see budget.Client; nil without a budget.
 	Claim func(ctx context.Context, want budget.Claim) error
 	// Fleet asks the other masters, see NewFleet; nil if no fleet is known.
 	Fleet func(ctx context.Context) (others []Witness, place int)
-	// Say shows what is waited for, and Note what has been decided. Changed, if set, shows a hold that was "held"
-	// or "lifted".
-	Say, Note func(line string)
-	Changed   func(what string, h drain.Hold)
+
+	// Say shows what is waited for.
+	Say func(line string)
+	// Note shows what has been decided.
+	Note func(line string)
+	// Changed, if set, shows a hold that was "held" or "lifted".
+	Changed func(what string, h drain.Hold)
 }
 
 // NewWorld returns the world of this host. Say, Note and Changed are the caller's to set.
@@ -78,34 +83,35 @@ func daemonRuns(ctx context.Context, listen string) bool {
 	return true
 }
 
-// wait looks, which must take some time, until the way has been clear for settled, or the time has expired. It returns
-// what was in the way last: nil if it is clear. The error is that of look or of ctx.
-func (w World) wait(ctx context.Context, expired func() bool, settled time.Duration,
+// waitUntilClear looks until the way has been clear for settled, or the time has expired. look must take some time.
+// waitUntilClear returns what was in the way last, and nil if the way is clear. The error is look's or ctx's.
+func (w World) waitUntilClear(ctx context.Context, expired func() bool, settled time.Duration,
 	look func(ctx context.Context) ([]status.Obstacle, error)) (left []status.Obstacle, err error) {
+	left = unknown(fmt.Errorf("not clear for %s", settled))
 	var since time.Time // since when the way is clear
 	for {
 		list, err := look(ctx)
-		if len(list) > 0 {
-			since = time.Time{}
-		} else if since.IsZero() {
+		err = cmp.Or(ctx.Err(), err)
+		if err != nil {
+			return nil, err
+		}
+
+		isClear := len(list) == 0
+		if isClear && since.IsZero() {
 			since = time.Now()
 		}
-		switch {
-		case ctx.Err() != nil:
-			return left, ctx.Err()
-		case err != nil:
-			return left, err
-		case len(list) == 0 && time.Since(since) >= settled:
-			return nil, nil
-		case len(list) > 0:
+		if !isClear {
+			since = time.Time{}
 			left = list
-		case left == nil:
-			left = unknown(fmt.Errorf("not clear for %s", settled))
+		}
+
+		if isClear && time.Since(since) >= settled {
+			return nil, nil
 		}
 		if expired() {
 			return left, nil
 		}
-		if len(list) > 0 {
+		if !isClear {
 			w.Say(balancer.Summary(list))
 		}
 	}
