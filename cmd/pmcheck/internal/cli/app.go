@@ -1,5 +1,6 @@
-// Package cli is pmcheck's command line: one file for each command. It is the
-// only package that decides where output goes.
+// Package cli is pmcheck's command line. Each command has a file, with its flags, the order of its steps and what it
+// prints; app.go joins them. Commands that take the master out share world.go, and exit.go has the exit statuses and
+// hints. It is the only package that decides where output goes.
 package cli
 
 import (
@@ -24,9 +25,11 @@ import (
 func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+
 	if unsafeToComplete(args) {
 		return exitOK
 	}
+
 	err := newApp(stdin, stdout, stderr).RunContext(ctx, args)
 	if err == nil {
 		return exitOK
@@ -67,7 +70,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		Action: func(c *cli.Context) error {
 			if name := c.Args().First(); name != "" {
 				hint := suggest(c.App.VisibleCommands(), name)
-				return &exitError{exitUsage, fmt.Errorf("unknown command %q", name), hint}
+				return &exitError{status: exitUsage, err: fmt.Errorf("unknown command %q", name), hint: hint}
 			}
 			return cli.ShowAppHelp(c)
 		},
@@ -78,6 +81,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 	return app
 }
 
+// prepare sets what every command has.
 func prepare(command *cli.Command) {
 	command.OnUsageError = onUsageError
 	for _, f := range command.Flags {
@@ -90,8 +94,8 @@ func prepare(command *cli.Command) {
 	}
 }
 
-// refuseArguments is for a command without any. urfave/cli stops parsing flags at the first one: "drain now --reason x"
-// would drain without the reason.
+// refuseArguments is for a command without arguments. urfave/cli stops parsing flags at the first argument: "drain now
+// --reason x" would drain without the reason.
 func refuseArguments(c *cli.Context) error {
 	if c.NArg() > 0 {
 		return misused(c, fmt.Errorf("%s takes no argument %q", c.Command.HelpName, c.Args().First()))
@@ -99,8 +103,9 @@ func refuseArguments(c *cli.Context) error {
 	return nil
 }
 
+// misused returns an error with the hint that --help shows the usage.
 func misused(c *cli.Context, err error) error {
-	return &exitError{exitUsage, err, c.Command.HelpName + " --help shows the usage"}
+	return &exitError{status: exitUsage, err: err, hint: c.Command.HelpName + " --help shows the usage"}
 }
 
 // onUsageError returns the error for a mistake in the flags, which urfave/cli would print on stdout.

@@ -31,17 +31,23 @@ func listBudget(c *cli.Context) error {
 		_, err := io.WriteString(c.App.Writer, budget.Schema())
 		return err
 	}
+
 	loaded, err := config.Load(options(c))
 	if err != nil {
 		return err
 	}
 	settings := loaded.Config
 	if settings.Budget.Database.IsZero() {
-		return &exitError{exitUsage, errors.New("no budget on this master"), "set budget.database in the configuration"}
+		return &exitError{
+			status: exitUsage,
+			err:    errors.New("no budget on this master"),
+			hint:   "set budget.database in the configuration",
+		}
 	}
+
 	v, err := budget.New(settings).Look(c.Context)
 	if err != nil {
-		return &exitError{exitFailure, err, budget.Hint(err)}
+		return &exitError{status: exitFailure, err: err, hint: budget.Hint(err)}
 	}
 	b := &status.BudgetStatus{Pool: settings.Budget.Pool, View: v, Reachable: true}
 	show.Budget(c.App.Writer, b, time.Now())

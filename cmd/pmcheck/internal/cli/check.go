@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -38,32 +37,63 @@ func runCheck(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+
 	verdict, result, findings := monitor.Once(c.Context, loaded.Config)
 	err = output(c, nil, func(w io.Writer) {
 		show.Report(w, verdict, loaded.Config.Probe.Address, result, findings, time.Now())
 	})
-	if err == nil && !verdict.Health.Serves() {
-		err = statusOnly(exitFailure)
-	}
-	return err
-}
-
-// becomeDaemon makes root the user of the daemon, if that is this host's: root reads files that the daemon
-// cannot.
-func becomeDaemon(w io.Writer) error {
-	daemon, err := user.Lookup("pmcheck")
-	if os.Geteuid() != 0 || err != nil || os.Getenv("PMCHECK_HOLDS") != "" { // the last is a rehearsal
-		return nil
-	}
-	var ids []int // of the user, and of its groups
-	groups, err := daemon.GroupIds()
-	for _, text := range append([]string{daemon.Uid, daemon.Gid}, groups...) {
-		id, bad := strconv.Atoi(text)
-		ids, err = append(ids, id), cmp.Or(err, bad)
-	}
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "asks as the daemon's user %s\n", daemon.Username)
-	return cmp.Or(syscall.Setgroups(ids[2:]), syscall.Setgid(ids[1]), syscall.Setuid(ids[0]))
+	if !verdict.Health.Serves() {
+		return statusOnly(exitFailure)
+	}
+	return nil
+}
+
+// becomeDaemon makes root the daemon's user, if this host has one: root reads files that the daemon cannot.
+func becomeDaemon(w io.Writer) error {
+	daemonUser, err := user.Lookup("pmcheck")
+	if os.Geteuid() != 0 || err != nil {
+		return nil
+	}
+
+	isRehearsal := os.Getenv("PMCHECK_HOLDS") != ""
+	if isRehearsal {
+		return nil
+	}
+
+	groupIDs, err := daemonUser.GroupIds()
+	if err != nil {
+		return err
+	}
+	groups, err := numbers(groupIDs)
+	if err != nil {
+		return err
+	}
+	own, err := numbers([]string{daemonUser.Uid, daemonUser.Gid})
+	if err != nil {
+		return err
+	}
+
+	// The user comes last: only root may change the groups.
+	fmt.Fprintf(w, "asks as the daemon's user %s\n", daemonUser.Username)
+	if err := syscall.Setgroups(groups); err != nil {
+		return err
+	}
+	if err := syscall.Setgid(own[1]); err != nil {
+		return err
+	}
+	return syscall.Setuid(own[0])
+}
+
+func numbers(texts []string) (list []int, err error) {
+	for _, text := range texts {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, n)
+	}
+	return list, nil
 }

@@ -26,7 +26,8 @@ func demoCommand() *cli.Command {
 }
 
 func runDemo(c *cli.Context) error {
-	defer endWithTerminal(c)() // killed by SIGHUP, it would leave its private keys behind
+	stop := endWithTerminal(c) // killed by SIGHUP, the demo would leave its private keys behind
+	defer stop()
 	return demo.Run(c.Context, demo.Options{
 		Listen: c.String("listen"),
 		Master: c.String("master"),

@@ -26,7 +26,7 @@ import (
 const (
 	exitOK      = 0
 	exitFailure = 1
-	exitUsage   = 2 // of the command line or the configuration
+	exitUsage   = 2 // a mistake in the command line or the configuration
 
 	exitHeld        = 3   // status: held out of service
 	exitUnhealthy   = 4   // status: not held, but not healthy
@@ -48,6 +48,7 @@ func (e *exitError) Error() string { return fmt.Sprint(e.err) }
 
 func (e *exitError) Unwrap() error { return e.err }
 
+// usageError returns the error for a mistake in the command line.
 func usageError(format string, args ...any) error {
 	return &exitError{status: exitUsage, err: fmt.Errorf(format, args...)}
 }
@@ -79,11 +80,13 @@ func explain(err error) *exitError {
 		const hint = "set services in the configuration, then systemctl reload pmcheck"
 		return &exitError{status: exitUsage, err: err, hint: hint}
 	}
-	// An error of urfave/cli itself is that of "pmcheck help" for a command that does not exist.
-	_, mistaken := errors.AsType[config.Fault](err)
-	if mistaken || errors.As(err, new(cli.ExitCoder)) {
+
+	// urfave/cli has one error of its own: "pmcheck help" names a command that does not exist.
+	_, isFault := errors.AsType[config.Fault](err)
+	if isFault || errors.As(err, new(cli.ExitCoder)) {
 		return &exitError{status: exitUsage, err: err}
 	}
+
 	if errors.Is(err, status.ErrNoDaemon) {
 		return &exitError{status: exitNoDaemon, err: err}
 	}
@@ -117,19 +120,21 @@ func isLast(left []status.Obstacle) bool {
 }
 
 // fileHint returns what to do about a file that cannot be changed; empty if that is not known.
+// fileHint returns what helps against an error of a file; empty if nothing is known to.
 func fileHint(err error) string {
 	if errors.Is(err, fs.ErrPermission) {
 		return "use sudo"
 	}
+
 	file, is := errors.AsType[*fs.PathError](err)
 	if !is {
 		return ""
 	}
-	if file.Op == "create" && errors.Is(file, fs.ErrNotExist) {
-		return "is pmcheck installed on this host?"
-	}
 	if file.Path == os.Stdout.Name() {
 		return ""
+	}
+	if file.Op == "create" && errors.Is(file, fs.ErrNotExist) {
+		return "is pmcheck installed on this host?"
 	}
 	for _, full := range []error{syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT} {
 		if errors.Is(file, full) {

@@ -29,6 +29,7 @@ func runGate(c *cli.Context) error {
 	if verb == "open" {
 		return gate.Open()
 	}
+
 	loaded, err := config.Load(options(c))
 	if err != nil {
 		return err

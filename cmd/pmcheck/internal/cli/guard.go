@@ -25,25 +25,26 @@ func guardCommand() *cli.Command {
 }
 
 func runGuard(c *cli.Context) error {
-	verb, name := c.Args().Get(0), c.Args().Get(1)
-	holder := map[string]string{
-		"stop": drain.Guard, "start": drain.Guard, "reload": drain.Reload, "reloaded": drain.Reload,
-	}[verb]
-	if c.NArg() != 2 || holder == "" || strings.HasPrefix(name, "-") {
+	verb := c.Args().Get(0)
+	unit := c.Args().Get(1)
+	holder := guardHolder(verb)
+	if c.NArg() != 2 || holder == "" || strings.HasPrefix(unit, "-") {
 		return usageError("guard takes stop, start, reload or reloaded, and a unit")
 	}
+
 	h := hostOf(c)
-	h.Say = func(line string) {
+	h.world.Say = func(line string) {
 		h.progress.Say(line)
 		_ = systemd.Status(line) // of the guard's unit
 	}
 	g := &leave.Guard{
-		World:  h.World,
-		Unit:   name,
+		World:  h.world,
+		Unit:   unit,
 		Holder: holder,
 		Limits: h.settings.Guard,
 		Ask:    systemd.AskService,
 	}
+
 	var err error
 	if verb == "stop" || verb == "reload" {
 		err = guardOut(c, h, g)
@@ -54,30 +55,50 @@ func runGuard(c *cli.Context) error {
 	return err
 }
 
-// guardOut blocks until the service may stop or reload. It does in any case, so an error only says that
+// guardHolder returns who holds while a service does what the verb says; empty if the verb is not known.
+func guardHolder(verb string) string {
+	switch verb {
+	case "stop", "start":
+		return drain.Guard
+	case "reload", "reloaded":
+		return drain.Reload
+	}
+	return ""
+}
+
+// guardOut blocks until the service may stop or reload. The service does so in any case: an error only says that
 // agents may be left.
 func guardOut(c *cli.Context, h *host, g *leave.Guard) error {
 	if !g.Stops(c.Context) {
 		return nil
 	}
+
 	err := g.Out(c.Context)
-	stopped, is := errors.AsType[*leave.Error](err)
-	switch {
-	case err == nil:
-		h.progress.Done(g.Unit + " may " + c.Args().First() + " now") // with agents that can go nowhere else
+	if err == nil {
+		// Agents that can go nowhere else may be left.
+		h.progress.Done(g.Unit + " may " + c.Args().First() + " now")
 		return nil
-	case errors.Is(err, leave.ErrDied):
+	}
+	if errors.Is(err, leave.ErrDied) {
 		h.progress.Done("does not wait for the last agents: " + err.Error())
 		return nil
-	case errors.Is(err, leave.ErrCancelled):
+	}
+	if errors.Is(err, leave.ErrCancelled) {
 		h.progress.Done("stays in service: " + err.Error())
-		if err := g.Back(c.Context); err != nil {
-			return err
-		}
-		return systemd.Start(c.Context, "pmcheck-guard@"+g.Unit+".service") // for the next stop
-	case is && stopped.Kind == leave.Refused:
+		return guardAgain(c, g)
+	}
+	stopped, is := errors.AsType[*leave.Error](err)
+	if is && stopped.Kind == leave.Refused {
 		h.progress.Done("not drained, serves until it stops: " + err.Error())
 		return nil
 	}
 	return err
+}
+
+// guardAgain returns the master, and starts the guard's unit for the next stop.
+func guardAgain(c *cli.Context, g *leave.Guard) error {
+	if err := g.Back(c.Context); err != nil {
+		return err
+	}
+	return systemd.Start(c.Context, "pmcheck-guard@"+g.Unit+".service")
 }

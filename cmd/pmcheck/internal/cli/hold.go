@@ -25,61 +25,70 @@ func holdCommand(mode drain.Mode, usage string) *cli.Command {
 			&cli.BoolFlag{Name: "wait", Usage: "return when the last agent has finished, too"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "only say what would be refused or waited for"},
 		),
-		Action: func(c *cli.Context) error {
-			r := requestOf(c, mode)
-			if c.Bool("dry-run") {
-				return mayLeave(c, r.Hold)
-			}
-			defer endWithTerminal(c)()
-			r.Idle = c.Bool("wait")
-			r.Hold.UntilReboot = c.Bool("until-reboot")
-			r.For = durationOf(c, "for")
-			if c.IsSet("until") {
-				if c.IsSet("for") {
-					return usageError("--for and --until cannot be combined")
-				}
-				end, err := parseUntil(c.String("until"), time.Now())
-				if err != nil {
-					return usageError("--until: %w", err)
-				}
-				r.Hold.Until = end
-			}
-			_, err := hostOf(c).takeOut(c, r)
-			return err
-		},
+		Action: func(c *cli.Context) error { return setHold(c, mode) },
 	}
+}
+
+func setHold(c *cli.Context, mode drain.Mode) error {
+	r := requestOf(c, mode)
+	if c.Bool("dry-run") {
+		return mayLeave(c, r.Hold)
+	}
+	stop := endWithTerminal(c)
+	defer stop()
+
+	r.Idle = c.Bool("wait")
+	r.For = durationOf(c, "for")
+	r.Hold.UntilReboot = c.Bool("until-reboot")
+	if c.IsSet("until") {
+		if c.IsSet("for") {
+			return usageError("--for and --until cannot be combined")
+		}
+		end, err := parseUntil(c.String("until"), time.Now())
+		if err != nil {
+			return usageError("--until: %w", err)
+		}
+		r.Hold.Until = end
+	}
+
+	_, err := hostOf(c).takeOut(c, r)
+	return err
 }
 
 // parseUntil reads when a hold ends, in the zone of now. A time of day is the next one, today or tomorrow.
 func parseUntil(s string, now time.Time) (time.Time, error) {
 	const layout = "2006-01-02 15:04"
-	until, err := time.ParseInLocation(layout, now.Format(time.DateOnly)+" "+s, now.Location())
-	switch {
-	case err == nil && !until.After(now):
+
+	today := now.Format(time.DateOnly)
+	if until, err := time.ParseInLocation(layout, today+" "+s, now.Location()); err == nil {
+		if until.After(now) {
+			return until, nil
+		}
 		return until.AddDate(0, 0, 1), nil
-	case err != nil:
-		until, err = time.ParseInLocation(layout, s, now.Location())
 	}
-	switch {
-	case err != nil:
+
+	until, err := time.ParseInLocation(layout, s, now.Location())
+	if err != nil {
 		return until, fmt.Errorf("cannot parse time %q: write 15:04 or %q", s, layout)
-	case !until.After(now):
+	}
+	if !until.After(now) {
 		return until, fmt.Errorf("%s is in the past", s)
 	}
 	return until, nil
 }
 
 // mayLeave answers whether the master may leave now, by the rule that the daemon applies to each check.
-func mayLeave(c *cli.Context, h drain.Hold) error {
-	w := hostOf(c)
-	st, err := w.status(c.Context)
-	if err == nil && h.Service != drain.EveryService {
-		_, err = st.Service(h.Service)
-	}
+func mayLeave(c *cli.Context, hold drain.Hold) error {
+	h := hostOf(c)
+	st, err := h.status(c.Context)
 	if err != nil {
 		return err
 	}
-	obstacles := w.Keeps(c.Context, st, h.Service, h.Mode)
+	if _, err := st.Service(hold.Service); hold.Service != drain.EveryService && err != nil {
+		return err
+	}
+
+	obstacles := h.world.Keeps(c.Context, st, hold.Service, hold.Mode)
 	for _, o := range obstacles {
 		fmt.Fprintln(c.App.Writer, o.Text)
 	}

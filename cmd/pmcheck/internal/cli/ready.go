@@ -28,30 +28,36 @@ func readyCommand() *cli.Command {
 	}
 }
 
-func ready(c *cli.Context) (err error) {
+func ready(c *cli.Context) error {
 	if c.Bool("all") && (c.IsSet("hold") || c.IsSet("service")) {
 		return usageError("--all lifts every hold: it cannot be combined with --hold or --service")
 	}
-	h, service := hostOf(c), serviceOf(c)
-	var lifted []drain.Hold
-	if store := h.settings.Store(); c.Bool("all") {
-		lifted, err = store.LiftAll()
-	} else {
-		lifted, err = store.Lift(c.String("hold"), service)
-	}
+
+	h := hostOf(c)
+	lifted, err := liftAsked(c, h.settings.Store())
 	for _, l := range lifted {
-		h.Changed("lifted", l)
+		h.world.Changed("lifted", l)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case len(lifted) == 0:
+	}
+	if len(lifted) == 0 {
 		h.print("nothing to lift")
 	}
+
+	service := serviceOf(c)
 	if !c.Bool("wait") {
 		return h.report(c.Context, service, drain.Hold{})
 	}
 	return h.comeBack(c.Context, service, durationOf(c, "timeout"))
+}
+
+// liftAsked lifts the holds that the flags name. It may lift some and return an error.
+func liftAsked(c *cli.Context, store *drain.Store) (lifted []drain.Hold, err error) {
+	if c.Bool("all") {
+		return store.LiftAll()
+	}
+	return store.Lift(c.String("hold"), serviceOf(c))
 }
 
 // comeBack reports that holds were lifted, and waits until the service is in service again.
@@ -59,8 +65,9 @@ func (h *host) comeBack(ctx context.Context, service drain.Service, limit time.D
 	if err := h.report(ctx, service, drain.Hold{}); err != nil {
 		return err
 	}
+
 	h.progress.Began = time.Now() // with-hold has waited before
-	if err := h.InService(ctx, service, limit); err != nil {
+	if err := h.world.InService(ctx, service, limit); err != nil {
 		return err
 	}
 	h.progress.Done("in service")

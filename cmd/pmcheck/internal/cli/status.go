@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,44 +36,65 @@ func statusCommand() *cli.Command {
 
 func showStatus(c *cli.Context) error {
 	h := hostOf(c)
-	hosts := c.StringSlice("host")
-	if c.Bool("fleet") {
-		if hosts = append(hosts, h.settings.Fleet...); len(hosts) == 0 {
-			return &exitError{exitUsage, errors.New("--fleet: the configuration lists no masters as fleet"),
-				"set fleet in the configuration, or name them: pmcheck status --host m1 --host m2"}
-		}
+	members, err := askedMembers(c, h)
+	if err != nil {
+		return err
 	}
-	var members []status.Member
-	if len(hosts) > 0 {
-		members = status.AskAll(c.Context, hosts)
-	} else {
-		own, err := h.status(c.Context)
-		if err != nil {
-			return err
-		}
-		members = []status.Member{{Status: &own}}
+
+	if err := writeMembers(c, members); err != nil {
+		return err
 	}
-	var err error
-	switch st := members[0].Status; {
-	case c.Bool("fleet") || len(members) > 1:
-		err = output(c, members, func(w io.Writer) { show.Fleet(w, members) })
-	case st == nil:
-		err = &exitError{status: exitNoDaemon, err: errors.New(members[0].Error)}
-	default:
-		err = output(c, st, func(w io.Writer) { show.Status(w, *st) })
-	}
-	return cmp.Or(err, statusOnly(statusExit(members)))
+	return statusOnly(statusExit(members))
 }
 
+// askedMembers returns the masters that the flags name, and without a name this one.
+func askedMembers(c *cli.Context, h *host) ([]status.Member, error) {
+	hosts := c.StringSlice("host")
+	if c.Bool("fleet") {
+		hosts = append(hosts, h.settings.Fleet...)
+	}
+	if len(hosts) > 0 {
+		return status.AskAll(c.Context, hosts), nil
+	}
+	if c.Bool("fleet") {
+		return nil, &exitError{
+			status: exitUsage,
+			err:    errors.New("--fleet: the configuration lists no masters as fleet"),
+			hint:   "set fleet in the configuration, or name them: pmcheck status --host m1 --host m2",
+		}
+	}
+
+	own, err := h.status(c.Context)
+	if err != nil {
+		return nil, err
+	}
+	return []status.Member{{Status: &own}}, nil
+}
+
+// writeMembers writes a pool as a table, and a single master in full.
+func writeMembers(c *cli.Context, members []status.Member) error {
+	if c.Bool("fleet") || len(members) > 1 {
+		return output(c, members, func(w io.Writer) { show.Fleet(w, members) })
+	}
+
+	st := members[0].Status
+	if st == nil {
+		return &exitError{status: exitNoDaemon, err: errors.New(members[0].Error)}
+	}
+	return output(c, st, func(w io.Writer) { show.Status(w, *st) })
+}
+
+// status returns the status of this host's daemon. Its error has a hint.
 func (h *host) status(ctx context.Context) (status.Status, error) {
-	st, err := h.Next(ctx)
+	st, err := h.world.Next(ctx)
 	if errors.Is(err, status.ErrNoDaemon) {
 		hint := "systemctl status pmcheck; the holds are in " + h.settings.Store().Persistent
-		err = &exitError{exitNoDaemon, err, portHint(h.settings.Listen) + hint}
+		err = &exitError{status: exitNoDaemon, err: err, hint: portHint(h.settings.Listen) + hint}
 	}
 	return st, err
 }
 
+// portHint returns the beginning of a hint if a process accepts connections on the daemon's port.
 func portHint(listen string) string {
 	connection, err := net.DialTimeout("tcp", listen, time.Second)
 	if err != nil {
@@ -89,33 +109,40 @@ func output(c *cli.Context, v any, write func(io.Writer)) error {
 	w := bufio.NewWriter(c.App.Writer)
 	if !c.Bool("json") {
 		write(w)
-	} else {
-		encoder := json.NewEncoder(w) // of what status.Client made printable
-		encoder.SetIndent("", "  ")
-		_ = encoder.Encode(v) // w keeps the error
+		return w.Flush()
 	}
+
+	encoder := json.NewEncoder(w) // of what status.Client made printable
+	encoder.SetIndent("", "  ")
+	_ = encoder.Encode(v) // w keeps the error
 	return w.Flush()
 }
 
-// statusExit returns the exit status for the worst service of the worst master, which is the greatest. What another
-// program than pmcheck answers has no services.
+// statusExit returns the exit status for the worst service of the worst master: the greatest one.
 func statusExit(members []status.Member) int {
 	exit := exitOK
 	for _, m := range members {
-		switch {
-		case m.Status == nil:
+		if m.Status == nil {
 			return exitNoDaemon
-		case len(m.Status.Services) == 0:
+		}
+
+		// Another program than pmcheck has answered.
+		if len(m.Status.Services) == 0 {
 			exit = max(exit, exitUnhealthy)
 		}
 		for _, s := range m.Status.Services {
-			switch {
-			case s.Mode != drain.Ready:
-				exit = max(exit, exitHeld)
-			case !s.Verdict.Health.Serves():
-				exit = max(exit, exitUnhealthy)
-			}
+			exit = max(exit, serviceExit(s))
 		}
 	}
 	return exit
+}
+
+func serviceExit(s status.ServiceStatus) int {
+	if s.Mode != drain.Ready {
+		return exitHeld
+	}
+	if !s.Verdict.Health.Serves() {
+		return exitUnhealthy
+	}
+	return exitOK
 }

@@ -30,28 +30,36 @@ func wait(c *cli.Context) error {
 	if goal != "ready" && goal != "out" {
 		return misused(c, errors.New("pmcheck wait needs --for=ready or --for=out"))
 	}
-	h, limit := hostOf(c), durationOf(c, "timeout")
+
+	h := hostOf(c)
+	limit := durationOf(c, "timeout")
 	ctx, cancel := context.WithTimeout(c.Context, limit)
 	defer cancel()
-	p := h.progress
+
 	for {
-		st, err := h.Next(ctx)
-		v, unknown := st.Service(serviceOf(c).Shown())
-		state := "/" + string(v.Name) + " is " + v.State()
-		switch {
-		case c.Context.Err() != nil:
-			return c.Context.Err() // interrupted
-		case ctx.Err() != nil:
-			return &exitError{exitTimeout, fmt.Errorf("not %s within %s: %s", goal, limit, cmp.Or(p.Last, "no answer")), ""}
-		case err != nil:
-			p.Say(err.Error()) // the daemon may come back
-		case unknown != nil:
-			return unknown
-		case v.Serves() == (goal == "ready"):
-			p.Done(state)
-			return nil
-		default:
-			p.Say(state)
+		st, err := h.world.Next(ctx)
+		interrupted := c.Context.Err()
+		if interrupted != nil {
+			return interrupted
 		}
+		if ctx.Err() != nil {
+			last := cmp.Or(h.progress.Last, "no answer")
+			return &exitError{status: exitTimeout, err: fmt.Errorf("not %s within %s: %s", goal, limit, last)}
+		}
+		if err != nil {
+			h.progress.Say(err.Error()) // the daemon may come back
+			continue
+		}
+
+		v, err := st.Service(serviceOf(c).Shown())
+		if err != nil {
+			return err
+		}
+		state := "/" + string(v.Name) + " is " + v.State()
+		if v.Serves() == (goal == "ready") {
+			h.progress.Done(state)
+			return nil
+		}
+		h.progress.Say(state)
 	}
 }

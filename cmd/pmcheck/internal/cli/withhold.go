@@ -45,55 +45,77 @@ func withHold(c *cli.Context) error {
 		return misused(c, errors.New("pmcheck with-hold needs a command"))
 	}
 	work := exec.Command(c.Args().First(), c.Args().Tail()...)
-	work.Stdin, work.Stdout, work.Stderr = c.App.Reader, c.App.Writer, c.App.ErrWriter
+	work.Stdin = c.App.Reader
+	work.Stdout = c.App.Writer
+	work.Stderr = c.App.ErrWriter
 	c.App.Writer = c.App.ErrWriter // stdout is the command's
-	line := text.Printable(strings.Join(work.Args, " "), 200)
-	if _, err := exec.LookPath(work.Args[0]); err != nil { // a host must not be drained for a misspelt command
+
+	// A host must not be drained for a misspelt command.
+	if _, err := exec.LookPath(work.Args[0]); err != nil {
 		return &exitError{status: notRun, err: err}
 	}
-	defer endWithTerminal(c)() // before catchSignals, after which nothing is ignored
-	caught, stop := catchSignals()
+
+	stop := endWithTerminal(c) // before catchSignals, after which no signal is ignored
 	defer stop()
+	caught, release := catchSignals()
+	defer release()
+
+	line := text.Printable(strings.Join(work.Args, " "), 200)
 	r := requestOf(c, drain.Drain)
-	r.New, r.Idle = true, true
+	r.New = true
+	r.Idle = true
 	r.For = heldOn
 	r.Hold.Reason = cmp.Or(r.Hold.Reason, line)
-	host := hostOf(c)
-	set, err := host.takeOut(c, r)
-	endAt := func(end time.Time) (err error) {
-		set, err = host.Amend(set, func(h *drain.Hold) { h.Until = end })
+	h := hostOf(c)
+	set, err := h.takeOut(c, r)
+	if err != nil {
+		h.world.Note("not run: " + line)
+		return errors.Join(err, h.takeBack(set))
+	}
+
+	exit, err := runCommand(work, caught, heldOn/3, func() {
+		renewed, err := h.endAt(set, time.Now().Add(heldOn))
+		if err != nil {
+			h.world.Note("not renewed: " + err.Error())
+		}
+		set = renewed
+	})
+
+	hasFailed := exit != exitOK
+	interrupted := c.Context.Err() != nil
+	if hasFailed && c.Bool("keep") {
+		return h.keepHold(set, exit, err)
+	}
+	if hasFailed || interrupted {
+		return &exitError{status: exit, err: errors.Join(err, h.takeBack(set))}
+	}
+	if err := h.takeBack(set); err != nil {
 		return err
 	}
-	if err != nil {
-		host.Note("not run: " + line)
-		return errors.Join(err, host.takeBack(set))
+	return h.comeBack(c.Context, r.Hold.Service, durationOf(c, "return"))
+}
+
+// keepHold lets a hold last without an end after its command has failed. err says why the command could not be run.
+func (h *host) keepHold(set drain.Hold, exit int, err error) error {
+	_, endErr := h.endAt(set, time.Time{})
+	if err == nil {
+		err = errors.Join(fmt.Errorf("exit status %d: the hold stays", exit), endErr)
 	}
-	status, err := runCommand(work, caught, heldOn/3, func() {
-		if err := endAt(time.Now().Add(heldOn)); err != nil {
-			host.Note("not renewed: " + err.Error())
-		}
-	})
-	switch {
-	case status == exitOK && c.Context.Err() == nil:
-		if err := host.takeBack(set); err != nil {
-			return err
-		}
-		return host.comeBack(c.Context, r.Hold.Service, durationOf(c, "return"))
-	case status != exitOK && c.Bool("keep"):
-		failed := fmt.Errorf("exit status %d: the hold stays", status)
-		return &exitError{status, cmp.Or(err, errors.Join(failed, endAt(time.Time{}))),
-			"when the cause is mended: pmcheck ready --hold " + r.Hold.Holder}
-	}
-	return &exitError{status: status, err: errors.Join(err, host.takeBack(set))}
+	return &exitError{status: exit, err: err, hint: "when the cause is mended: pmcheck ready --hold " + set.Holder}
+}
+
+// endAt changes the end of a hold. It returns the hold as it is now.
+func (h *host) endAt(set drain.Hold, end time.Time) (drain.Hold, error) {
+	return h.world.Amend(set, func(h *drain.Hold) { h.Until = end })
 }
 
 func (h *host) takeBack(set drain.Hold) error {
 	if set.Mode == "" {
 		return nil
 	}
-	err := h.Lift(set)
+	err := h.world.Lift(set)
 	if err != nil {
-		h.Note("not lifted, it ends by itself")
+		h.world.Note("not lifted, it ends by itself")
 	}
 	return err
 }
@@ -113,9 +135,8 @@ func catchSignals() (caught <-chan os.Signal, stop func()) {
 }
 
 // runCommand runs a command to its end and returns its exit status. It passes on the signals that arrive in caught, and
-// calls renew at the given interval. A terminal sends SIGINT and SIGQUIT to the command itself,
-// which must not get them twice: apt and others take a second interrupt for "at once".
-func runCommand(cmd *exec.Cmd, caught <-chan os.Signal, every time.Duration, renew func()) (status int, err error) {
+// calls renew at the given interval.
+func runCommand(cmd *exec.Cmd, caught <-chan os.Signal, every time.Duration, renew func()) (exit int, err error) {
 	if err := cmd.Start(); err != nil {
 		return notRun, err
 	}
@@ -123,22 +144,31 @@ func runCommand(cmd *exec.Cmd, caught <-chan os.Signal, every time.Duration, ren
 	go func() { ended <- cmd.Wait() }()
 	renewal := time.NewTicker(every)
 	defer renewal.Stop()
+
+	// A terminal sends these to the command itself. apt and others take a second interrupt for "at once".
+	sentByTerminal := []os.Signal{syscall.SIGINT, syscall.SIGQUIT}
 	for {
 		select {
 		case err := <-ended:
-			if cmd.ProcessState == nil {
-				return notRun, err
-			}
-			if w := cmd.ProcessState.Sys().(syscall.WaitStatus); w.Signaled() {
-				return bySignal + int(w.Signal()), nil
-			}
-			return cmd.ProcessState.ExitCode(), nil
+			return exitOf(cmd, err)
 		case s := <-caught:
-			if !slices.Contains([]os.Signal{syscall.SIGPIPE, syscall.SIGINT, syscall.SIGQUIT}, s) {
-				_ = cmd.Process.Signal(s) // it may have ended
+			passOn := s != syscall.SIGPIPE && !slices.Contains(sentByTerminal, s)
+			if passOn {
+				_ = cmd.Process.Signal(s) // the command may have ended
 			}
 		case <-renewal.C:
 			renew()
 		}
 	}
+}
+
+// exitOf returns the exit status of a command whose Wait has returned err.
+func exitOf(cmd *exec.Cmd, err error) (int, error) {
+	if cmd.ProcessState == nil {
+		return notRun, err
+	}
+	if w := cmd.ProcessState.Sys().(syscall.WaitStatus); w.Signaled() {
+		return bySignal + int(w.Signal()), nil
+	}
+	return cmd.ProcessState.ExitCode(), nil
 }

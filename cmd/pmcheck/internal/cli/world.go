@@ -20,9 +20,9 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// host is what a command sees of this host and its pool. It shows what it waits for.
+// host is what a command sees of this host and its pool, and where the command shows what it waits for.
 type host struct {
-	leave.World
+	world    leave.World
 	settings config.Config
 	progress *show.Progress
 	out      io.Writer
@@ -30,10 +30,15 @@ type host struct {
 
 func hostOf(c *cli.Context) *host {
 	settings := loadAnyway(c)
-	h := &host{leave.NewWorld(settings), settings, show.NewProgress(c.App.ErrWriter), c.App.Writer}
-	h.Say = h.progress.Say
-	h.Note = func(line string) { h.progress.Note(c.App.ErrWriter, line) }
-	h.Changed = func(what string, hold drain.Hold) { h.print("%s: %s", what, hold) }
+	h := &host{
+		world:    leave.NewWorld(settings),
+		settings: settings,
+		progress: show.NewProgress(c.App.ErrWriter),
+		out:      c.App.Writer,
+	}
+	h.world.Say = h.progress.Say
+	h.world.Note = func(line string) { h.progress.Note(c.App.ErrWriter, line) }
+	h.world.Changed = func(what string, hold drain.Hold) { h.print("%s: %s", what, hold) }
 	return h
 }
 
@@ -46,24 +51,33 @@ func options(c *cli.Context) config.Options {
 }
 
 // loadAnyway reads the configuration for the commands that an operator and the guard need in an emergency.
-// Without Puppet it lacks what only puppet.conf says. If it is broken, loadAnyway complains and returns the
-// defaults, with what can be read of the socket, Puppet's port, the fleet and the budget, which then cannot be asked:
-// the defaults have no certificate.
+// Without Puppet it lacks what only puppet.conf says. If the configuration is broken, loadAnyway complains and returns
+// the defaults, with what can be read of the socket, Puppet's port, the fleet and the budget. The budget cannot be
+// asked then: the defaults have no certificate.
 func loadAnyway(c *cli.Context) config.Config {
 	loaded, broken := config.Load(options(c))
 	if broken == nil {
 		return loaded.Config
 	}
-	(&exitError{exitUsage, broken, "mend it; until then this command uses the defaults"}).complain(c.App.ErrWriter)
-	settings, readable := config.Default(), loaded.Config
-	settings.Socket, settings.HoldsIn = readable.Socket, readable.HoldsIn
-	settings.Probe.Address, settings.Fleet = readable.Probe.Address, readable.Fleet
+	complaint := &exitError{
+		status: exitUsage,
+		err:    broken,
+		hint:   "mend it; until then this command uses the defaults",
+	}
+	complaint.complain(c.App.ErrWriter)
+
+	readable := loaded.Config
+	settings := config.Default()
+	settings.Socket = readable.Socket
+	settings.HoldsIn = readable.HoldsIn
+	settings.Probe.Address = readable.Probe.Address
+	settings.Fleet = readable.Fleet
 	settings.Budget.Database = readable.Budget.Database
 	return settings
 }
 
-// endWithTerminal has a lost terminal interrupt the command: no hold must wait on behalf of nobody. Under
-// nohup the command goes on.
+// endWithTerminal has the loss of the terminal interrupt the command, whose hold would otherwise wait for no person.
+// Under nohup the command goes on.
 func endWithTerminal(c *cli.Context) (stop func()) {
 	if signal.Ignored(syscall.SIGHUP) {
 		return func() {}
@@ -75,7 +89,7 @@ func endWithTerminal(c *cli.Context) (stop func()) {
 // takeOut takes the master out as the request says, and prints what has become of that. It returns
 // the hold, which is zero if none was set or it was lifted again.
 func (h *host) takeOut(c *cli.Context, r leave.Request) (drain.Hold, error) {
-	set, err := leave.Out(c.Context, h.World, r)
+	set, err := leave.Out(c.Context, h.world, r)
 	if err == nil {
 		h.saysOut(r)
 	}
@@ -87,7 +101,7 @@ func (h *host) takeOut(c *cli.Context, r leave.Request) (drain.Hold, error) {
 	// with-hold lifts its hold after an error, and renews its end until then.
 	forWithHold := r.New
 	if err != nil && !forWithHold {
-		h.Note("the hold stays")
+		h.world.Note("the hold stays")
 	}
 
 	interrupted := c.Context.Err() != nil
@@ -119,25 +133,21 @@ func (h *host) report(ctx context.Context, service drain.Service, own drain.Hold
 	service = service.Shown()
 	limited, cancel := context.WithTimeout(ctx, effectTime)
 	defer cancel()
-	var err error
-	var st status.Status
-	var holds []drain.Hold
-	for seen := false; err == nil && !seen; seen = sameHolds(st.Holds, holds) {
-		if st, err = h.Next(limited); err == nil {
-			_, err = st.Service(service)
-		}
-		holds = h.settings.Store().Read().At(time.Now()).Holds()
-	}
-	switch {
-	case ctx.Err() != nil:
+
+	st, holds, err := h.inEffect(limited, service)
+	if ctx.Err() != nil {
 		return ctx.Err()
-	case errors.Is(err, status.ErrNoService):
+	}
+	if errors.Is(err, status.ErrNoService) {
 		return err
-	case limited.Err() != nil:
+	}
+	if limited.Err() != nil {
 		return fmt.Errorf("not in effect: the daemon has not acted on it after %s; see pmcheck status", effectTime)
-	case err != nil:
+	}
+
+	if err != nil {
 		h.print("not in effect yet: %s; it applies when the daemon starts", err)
-	default:
+	} else {
 		h.print("in effect: %s", st.State(service))
 	}
 	for _, o := range holds {
@@ -148,15 +158,56 @@ func (h *host) report(ctx context.Context, service drain.Service, own drain.Hold
 	return nil
 }
 
-// sameHolds reports whether a daemon has seen the holds that are on disk. It may be unable to read one, and has a
-// view of its own of the directories.
+// inEffect waits until the daemon has seen the holds that are on disk. It returns the holds with any error.
+func (h *host) inEffect(ctx context.Context, service drain.Service) (st status.Status, holds []drain.Hold, err error) {
+	for {
+		st, err = h.world.Next(ctx)
+		if err == nil {
+			_, err = st.Service(service)
+		}
+		holds = h.settings.Store().Read().At(time.Now()).Holds()
+		if err != nil || sameHolds(st.Holds, holds) {
+			return st, holds, err
+		}
+	}
+}
+
+// sameHolds reports whether a daemon has seen the holds that are on disk.
 func sameHolds(seen, disk []drain.Hold) bool {
-	ofDirectory := func(h drain.Hold) bool { return h.Holder == drain.Directory }
-	seen, disk = slices.DeleteFunc(slices.Clone(seen), ofDirectory), slices.DeleteFunc(slices.Clone(disk), ofDirectory)
-	return len(seen) == len(disk) && !slices.ContainsFunc(disk, func(h drain.Hold) bool {
-		return !slices.ContainsFunc(seen, func(s drain.Hold) bool {
-			return s.Holder == h.Holder && s.Service == h.Service && s.UntilReboot == h.UntilReboot &&
-				(s.Code != "" || s.Mode == h.Mode && s.Leaving == h.Leaving)
-		})
-	})
+	seen = ofParties(seen)
+	disk = ofParties(disk)
+	if len(seen) != len(disk) {
+		return false
+	}
+	for _, h := range disk {
+		isSeen := slices.ContainsFunc(seen, func(s drain.Hold) bool { return isSameHold(s, h) })
+		if !isSeen {
+			return false
+		}
+	}
+	return true
+}
+
+// ofParties returns the holds that parties have set. A hold because of a directory is left out: the daemon has a view
+// of its own of the directories.
+func ofParties(holds []drain.Hold) (list []drain.Hold) {
+	for _, h := range holds {
+		if h.Holder != drain.Directory {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+func isSameHold(seen, disk drain.Hold) bool {
+	isSameFile := seen.Holder == disk.Holder && seen.Service == disk.Service && seen.UntilReboot == disk.UntilReboot
+	if !isSameFile {
+		return false
+	}
+
+	// The daemon may be unable to read a hold that root can read.
+	if seen.Code != "" {
+		return true
+	}
+	return seen.Mode == disk.Mode && seen.Leaving == disk.Leaving
 }

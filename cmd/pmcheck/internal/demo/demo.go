@@ -1,5 +1,6 @@
-// Package demo rehearses pmcheck on a machine without Puppet: a stand-in for a
-// Puppet Server and a daemon against it, in one process and one directory.
+// Package demo rehearses pmcheck on a machine without Puppet: Run starts a stand-in for a
+// Puppet Server and a daemon against it, in one process and one directory, and obeys what
+// is typed.
 package demo
 
 import (
@@ -45,11 +46,13 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+
 	master, err := checktest.NewMaster(filepath.Join(dir, "puppet"), "demo.pmcheck.test", o.Master)
 	if err != nil {
 		return err
 	}
 	defer master.Close()
+
 	from, err := configure(o.Listen, dir, master)
 	if err != nil {
 		return err
@@ -68,6 +71,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := d.Listen(ctx); err != nil {
 		return err
 	}
+
 	fmt.Fprintf(o.Out, `This is a demo: the master at %s is a stand-in, not a Puppet Server.
 Balancers are answered on %s. Try: curl -i %[2]s/
 In another terminal, the commands:
@@ -80,16 +84,20 @@ In another terminal, the commands:
 
 	ctx, quit := context.WithCancel(ctx)
 	defer quit()
-	go func() { // reading cannot be interrupted, so this may outlive the demo, until the process ends
-		for lines := bufio.NewScanner(o.In); lines.Scan(); {
-			switch word := strings.TrimSpace(lines.Text()); word {
-			case "":
-			case "quit":
+	// Reading cannot be interrupted, so this may outlive the demo, until the process ends.
+	go func() {
+		lines := bufio.NewScanner(o.In)
+		for lines.Scan() {
+			word := strings.TrimSpace(lines.Text())
+			if word == "quit" {
 				quit()
 				return
-			default:
-				fmt.Fprintf(o.Out, "%s  %s\n", time.Now().Format(time.TimeOnly), obey(word, master, holds))
 			}
+			if word == "" {
+				continue
+			}
+			did := obey(word, master, holds)
+			fmt.Fprintf(o.Out, "%s  %s\n", time.Now().Format(time.TimeOnly), did)
 		}
 	}()
 	return d.Run(ctx)
@@ -120,6 +128,7 @@ checks: {unit: "off", code: "off"}
 	return config.Options{File: path, Environ: []string{"PMCHECK_HOLDS=" + dir}}, err
 }
 
+// obey does what a word says, and returns what it did.
 func obey(word string, master *checktest.Master, holds *drain.Store) string {
 	var err error
 	switch word {
@@ -134,10 +143,11 @@ func obey(word string, master *checktest.Master, holds *drain.Store) string {
 	default:
 		return fmt.Sprintf("unknown demo command %q.\n%s", word, strings.TrimRight(help, "\n"))
 	}
-	switch {
-	case err != nil:
+
+	if err != nil {
 		return err.Error()
-	case word == "stuck":
+	}
+	if word == "stuck" {
 		return "now stuck: busy at first, 503 after about 10 s"
 	}
 	return "now " + word

@@ -1,9 +1,12 @@
 // Package gate refuses new connections to Puppet's port while this master is held, for
-// agents that no balancer sends elsewhere: those with server_list, SRV records or a name
+// agents that no balancer sends elsewhere: agents with server_list, SRV records or a name
 // with several addresses. A refused agent asks its next server at once.
 //
-// It fails open. What it cannot read or find out leaves the port open, and it removes its
-// table when it stops.
+// Gate.Run follows the holds, Decide says whether they close the gate, and table.go has
+// its rules in nftables.
+//
+// The gate fails open. What it cannot read or find out leaves the port open, and it
+// removes its table when it stops.
 package gate
 
 import (
@@ -58,14 +61,18 @@ func (g *Gate) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if g.table, err = newTable(); err != nil {
+	g.table, err = newTable()
+	if err != nil {
 		return err
 	}
-	if err := g.table.open(); err != nil { // an earlier gate may have left its table
+
+	// An earlier gate may have left its table.
+	if err := g.table.open(); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, g.table.open()) }()
 	g.status = status.GateStatus{Port: port, Since: time.Now()}
+
 	watcher := g.Settings.Store().Watch()
 	var watch sync.WaitGroup
 	watch.Go(func() { watcher.Run(ctx) })
@@ -74,8 +81,8 @@ func (g *Gate) Run(ctx context.Context) (err error) {
 	return nil
 }
 
-// follow updates the gate after each change of the holds and every lookEvery. It tells systemd each time: if systemd
-// does not hear of it, its watchdog ends the gate.
+// follow updates the gate after each change of the holds and every lookEvery. It tells systemd each time: the watchdog
+// of systemd ends a gate that is silent.
 func (g *Gate) follow(ctx context.Context, watcher *drain.Watcher) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -88,7 +95,7 @@ func (g *Gate) follow(ctx context.Context, watcher *drain.Watcher) {
 		case <-ctx.Done():
 			return
 		case <-watcher.Changes():
-			watcher.Accept() // holds that may be lost with a directory close nothing, as all doubt
+			watcher.Accept() // holds that may be lost with a directory are in doubt, and close nothing
 		case <-tick.C:
 		}
 		g.update(ctx, watcher.Current())
@@ -114,7 +121,7 @@ func (g *Gate) update(ctx context.Context, holds drain.Snapshot) {
 		g.status.Since = now
 	}
 
-	g.log(before)
+	g.logChange(before)
 	file := systemd.RuntimeFile{Dir: g.Dir, Name: status.GateFile} // which the daemon reads
 	first := before.Looked.IsZero()
 	if err := file.Save(g.status); err != nil && first {
@@ -143,6 +150,7 @@ func (g *Gate) set(closed bool) error {
 		}
 		g.Log.Warn("something has changed the table inet pmcheck: restored", "port", g.status.Port)
 	}
+
 	err := g.table.close(g.status.Port, g.Settings.Gate.Except)
 	g.status.Closed = err == nil
 	return err
@@ -156,7 +164,7 @@ func (g *Gate) passes() (list []netip.Prefix) {
 	return append(list, g.Settings.Gate.Except...)
 }
 
-func (g *Gate) log(before status.GateStatus) {
+func (g *Gate) logChange(before status.GateStatus) {
 	s := g.status
 	if s.Error != "" && s.Error != before.Error {
 		g.Log.Error("cannot close or open the gate", "error", s.Error)
@@ -177,10 +185,11 @@ func line(s status.GateStatus) string {
 func (g *Gate) sends(ctx context.Context, leaving bool) string {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
+
 	st, err := status.Client{Socket: g.Settings.Socket}.Status(ctx)
 	if err != nil {
-		// A daemon that hangs may have told a balancer that it keeps the master, while the hold is leaving. Without
-		// a daemon, balancers have taken the master out, or are about to.
+		// While the hold is leaving, a daemon that hangs may have told a balancer to keep the master. Without a daemon,
+		// balancers have taken the master out, or are about to.
 		absent := errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
 		if leaving && !absent {
 			return "the daemon does not say which balancers send"
@@ -190,7 +199,8 @@ func (g *Gate) sends(ctx context.Context, leaving bool) string {
 
 	told := st.Balancers.Told(drain.Master, st.Master().Mode)
 	if leaving {
-		told = told.Without(told.Lone(st.Time)) // which send until the hold is firm
+		// Lone balancers send until the hold is firm.
+		told = told.Without(told.Lone(st.Time))
 	}
 	if sending := told.Sending(); len(sending) > 0 {
 		return "balancer " + sending[0].Label() + " still sends"
@@ -199,14 +209,32 @@ func (g *Gate) sends(ctx context.Context, leaving bool) string {
 }
 
 // Decide returns whether new connections are refused, and why: they are while a hold that could be read asks for
-// drain or maint of the master itself, and no balancer sends agents to it any more. Decide calls sends only in that
-// case; it returns the balancers that do send, as far as that is known, in a sentence. Any doubt about the holds
+// drain or maint of the master itself, and no balancer sends agents to it any more. Any doubt about the holds
 // leaves the gate open: agents that reach a held master are better off than agents that reach none.
+//
+// sends says in a sentence which balancer still sends; empty if none is known to. Decide calls sends only for a master
+// that is held.
 func Decide(holds drain.Snapshot, sends func() string, now time.Time) (closed bool, reason string) {
-	mode := drain.Ready
-	var by []string
-	unreadable := ""
-	for _, h := range holds.At(now).Holds() {
+	mode, by, unreadable := holders(holds.At(now).Holds())
+	if len(by) == 0 && unreadable != "" {
+		return false, fmt.Sprintf("the hold of %s cannot be read", unreadable)
+	}
+	if len(by) == 0 {
+		return false, "not held"
+	}
+
+	held := fmt.Sprintf("held in %s by %s", mode, strings.Join(by, ", "))
+	if still := sends(); still != "" {
+		return false, held + ", but " + still
+	}
+	return true, held
+}
+
+// holders returns the strictest mode that is asked for the master itself, who asks for it, and the holder of a hold
+// that cannot be read. The strictest hold must come first.
+func holders(holds []drain.Hold) (mode drain.Mode, by []string, unreadable string) {
+	mode = drain.Ready
+	for _, h := range holds {
 		if !h.Covers(drain.Master) {
 			continue
 		}
@@ -214,21 +242,10 @@ func Decide(holds drain.Snapshot, sends func() string, now time.Time) (closed bo
 			unreadable = h.Holder
 			continue
 		}
-		if mode == drain.Ready || mode == h.Mode { // the strictest come first
+		if mode == drain.Ready || mode == h.Mode {
 			mode = h.Mode
 			by = append(by, h.Holder)
 		}
 	}
-
-	if len(by) > 0 {
-		held := fmt.Sprintf("held in %s by %s", mode, strings.Join(by, ", "))
-		if still := sends(); still != "" {
-			return false, held + ", but " + still
-		}
-		return true, held
-	}
-	if unreadable != "" {
-		return false, fmt.Sprintf("the hold of %s cannot be read", unreadable)
-	}
-	return false, "not held"
+	return mode, by, unreadable
 }

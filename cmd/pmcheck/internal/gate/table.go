@@ -38,7 +38,7 @@ const priority = 100
 //
 // Only the first packet of a connection matches. The state of connection tracking is not
 // used: where nothing else tracks connections, the tracking that a rule starts takes the
-// next packet of an established connection for that of a new one.
+// next packet of an established connection for the first packet of a new one.
 type table struct {
 	conn    *nftables.Conn
 	handles []uint64 // of its rules, as the kernel numbered them
@@ -52,13 +52,17 @@ func newTable() (*table, error) {
 	return &table{conn: conn}, nil
 }
 
-func own() *nftables.Table { return &nftables.Table{Family: nftables.TableFamilyINet, Name: tableName} }
+// ownTable names the table.
+func ownTable() *nftables.Table {
+	return &nftables.Table{Family: nftables.TableFamilyINet, Name: tableName}
+}
 
 // close makes the table for a port, or replaces it, in one transaction.
 func (t *table) close(port uint16, except []netip.Prefix) error {
-	t.conn.AddTable(own()) // so that there is one to delete
-	t.conn.DelTable(own())
-	tab := t.conn.AddTable(own())
+	t.conn.AddTable(ownTable()) // so that there is one to delete
+	t.conn.DelTable(ownTable())
+	tab := t.conn.AddTable(ownTable())
+
 	refuse := t.conn.AddChain(&nftables.Chain{Name: refuseName, Table: tab})
 	policy := nftables.ChainPolicyAccept
 	input := t.conn.AddChain(&nftables.Chain{
@@ -69,12 +73,14 @@ func (t *table) close(port uint16, except []netip.Prefix) error {
 		Priority: nftables.ChainPriorityRef(priority),
 		Policy:   &policy,
 	})
+
 	t.add(refuse, loopback(), &expr.Verdict{Kind: expr.VerdictReturn})
 	for _, network := range except {
 		t.add(refuse, from(network), &expr.Verdict{Kind: expr.VerdictReturn})
 	}
 	t.add(refuse, nil, &expr.Counter{}, &expr.Reject{Type: unix.NFT_REJECT_TCP_RST})
 	t.add(input, opens(port), &expr.Verdict{Kind: expr.VerdictJump, Chain: refuseName})
+
 	if err := t.conn.Flush(); err != nil {
 		return fmt.Errorf("nftables: close: %w", err)
 	}
@@ -87,15 +93,18 @@ func (t *table) add(c *nftables.Chain, matches []expr.Any, then ...expr.Any) {
 	t.conn.AddRule(&nftables.Rule{Table: c.Table, Chain: c, Exprs: append(matches, then...)})
 }
 
+// open removes the table, if there is one.
 func (t *table) open() error {
 	tables, err := t.conn.ListTablesOfFamily(nftables.TableFamilyINet)
 	if err != nil {
 		return fmt.Errorf("nftables: list tables: %w", err)
 	}
-	if !slices.ContainsFunc(tables, func(o *nftables.Table) bool { return o.Name == tableName }) {
+	exists := slices.ContainsFunc(tables, func(o *nftables.Table) bool { return o.Name == tableName })
+	if !exists {
 		return nil
 	}
-	t.conn.DelTable(own())
+
+	t.conn.DelTable(ownTable())
 	if err := t.conn.Flush(); err != nil {
 		return fmt.Errorf("nftables: open: %w", err)
 	}
@@ -112,7 +121,7 @@ func (t *table) intact() (refused uint64, ok bool) {
 // read returns the handles of the rules, and the count of the rule that refuses.
 func (t *table) read() (handles []uint64, refused uint64, err error) {
 	for _, name := range []string{inputName, refuseName} {
-		list, err := t.conn.GetRules(own(), &nftables.Chain{Name: name, Table: own()})
+		list, err := t.conn.GetRules(ownTable(), &nftables.Chain{Name: name, Table: ownTable()})
 		if err != nil {
 			return nil, 0, fmt.Errorf("nftables: read: %w", err)
 		}
@@ -128,6 +137,7 @@ func (t *table) read() (handles []uint64, refused uint64, err error) {
 	return handles, refused, nil
 }
 
+// opens matches the first packet of a TCP connection to a port.
 func opens(port uint16) []expr.Any {
 	const flagsAt, fin, syn, rst, ack = 13, 0x01, 0x02, 0x04, 0x10
 	return []expr.Any{
@@ -148,20 +158,25 @@ func loopback() []expr.Any {
 	return []expr.Any{&expr.Meta{Key: expr.MetaKeyIIFNAME, Register: 1}, equal(name)}
 }
 
+// from matches what comes from a network.
 func from(network netip.Prefix) []expr.Any {
-	family, at := byte(unix.NFPROTO_IPV4), uint32(12)
+	family := byte(unix.NFPROTO_IPV4)
+	sourceAt := uint32(12)
 	if network.Addr().Is6() {
-		family, at = unix.NFPROTO_IPV6, 8
+		family = unix.NFPROTO_IPV6
+		sourceAt = 8
 	}
+
 	address := network.Masked().Addr().AsSlice()
 	bits := make([]byte, len(address))
 	for i := range network.Bits() {
 		bits[i/8] |= 0x80 >> (i % 8)
 	}
+
 	return []expr.Any{
 		&expr.Meta{Key: expr.MetaKeyNFPROTO, Register: 1},
 		equal([]byte{family}),
-		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: at, Len: uint32(len(address))},
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: sourceAt, Len: uint32(len(address))},
 		mask(bits),
 		equal(address),
 	}

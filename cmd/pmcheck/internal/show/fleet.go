@@ -17,57 +17,85 @@ import (
 // has a thousand errors. With the line that says how many more there are, it is 20.
 const maxListed = 19
 
-// table returns a writer that aligns cells, which end in tabs.
+// table returns a writer that aligns cells. A cell ends in a tab.
 func table(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
 
 // Fleet writes a pool as a table, the masters that are out last: the end of a long table is what remains on a
-// terminal. Below it are errors, which are too long for a column.
+// terminal. Below the table are errors, which are too long for a column.
 func Fleet(w io.Writer, members []status.Member) {
-	serve := slices.DeleteFunc(slices.Clone(members), func(m status.Member) bool { return !m.Serves() })
-	out := slices.DeleteFunc(slices.Clone(members), status.Member.Serves)
-	t := table(w)
-	fmt.Fprintln(t, "master\ttold\tsince\tmode\tverdict\tsend\tjrubies\tcode\tholds")
-	var errors []string
-	told, masters := 0, map[string]int{} // by their code
+	var serving, out []status.Member
 	for _, m := range members {
-		if id := code(m); id != "" {
-			masters[id]++
-			told++
+		if m.Serves() {
+			serving = append(serving, m)
+		} else {
+			out = append(out, m)
 		}
 	}
-	for _, m := range slices.Concat(serve, out) {
+
+	t := table(w)
+	fmt.Fprintln(t, "master\ttold\tsince\tmode\tverdict\tsend\tjrubies\tcode\tholds")
+	codes := countCodes(members)
+	var faults []string
+	for _, m := range slices.Concat(serving, out) {
 		if m.Status == nil {
 			fmt.Fprintf(t, "%s\t-\t-\t-\tno status\t-\t-\t-\t-\n", m.Host)
-			errors = append(errors, m.Host+": "+m.Error)
+			faults = append(faults, m.Host+": "+m.Error)
 			continue
 		}
 		s := m.Status.Master()
-		id := cmp.Or(code(m), "-")
-		if n := masters[id]; n > 0 && 2*n <= told { // of a pair that differs, both do
-			id += " differs"
-		}
 		fmt.Fprintf(t, "%s\t%d\t%s ago\t%s\t%s\t%s\t%s\t%s\t%s\n", m.Host, s.Answer.Code,
 			text.Age(m.Status.Time.Sub(s.ServingSince)), s.Mode, s.Verdict,
-			sendText(m.Status.Balancers), poolText(s), id, holdersText(m.Status.Holds))
+			sendText(m.Status.Balancers), poolText(s), codes.text(code(m)), holdersText(m.Status.Holds))
 	}
 	t.Flush()
-	if len(errors) > 0 {
-		fmt.Fprintf(w, "\n%s\n", strings.Join(text.First(errors, maxListed), "\n"))
+
+	if len(faults) > 0 {
+		fmt.Fprintf(w, "\n%s\n", strings.Join(text.First(faults, maxListed), "\n"))
 	}
-	fmt.Fprintf(w, "\n%d of %d masters serve\n", len(serve), len(members))
+	fmt.Fprintf(w, "\n%d of %d masters serve\n", len(serving), len(members))
 }
 
+// codes counts the masters that run each code, by its ID.
+type codes map[string]int
+
+func countCodes(members []status.Member) codes {
+	count := codes{}
+	for _, m := range members {
+		if id := code(m); id != "" {
+			count[id]++
+		}
+	}
+	return count
+}
+
+// text returns the ID of a code, and whether at most half of the masters run it: of a pair that differs, both differ.
+func (c codes) text(id string) string {
+	if id == "" {
+		return "-"
+	}
+	known := 0
+	for _, masters := range c {
+		known += masters
+	}
+	if 2*c[id] <= known {
+		return id + " differs"
+	}
+	return id
+}
+
+// sendText returns how many of the balancers that send their view send agents.
 func sendText(balancers []status.Balancer) string {
-	send, tell := 0, 0
+	var sending, telling int
 	for _, b := range balancers {
 		if b.Service != drain.Master || b.View == nil {
 			continue
 		}
-		if tell++; b.View.Sends() {
-			send++
+		telling++
+		if b.View.Sends() {
+			sending++
 		}
 	}
-	return fmt.Sprintf("%d/%d", send, tell)
+	return fmt.Sprintf("%d/%d", sending, telling)
 }
 
 func poolText(s status.ServiceStatus) string {

@@ -39,10 +39,15 @@ func NewProgress(w io.Writer) *Progress {
 // Say shows a state, which may quote text from other hosts.
 func (p *Progress) Say(state string) {
 	p.Last = text.Printable(state, maxLine)
-	switch {
-	case p.terminal:
-		p.write("\033[?7l%4.0fs  %s\033[?7h\n", time.Since(p.Began).Seconds(), p.Last) // in a single row
-	case p.Last != p.line && time.Since(p.written) >= max(linesEvery, time.Since(p.Began)/5):
+	waited := time.Since(p.Began)
+	if p.terminal {
+		// Without wrapping, the state is a single row.
+		p.write("\033[?7l%4.0fs  %s\033[?7h\n", waited.Seconds(), p.Last)
+		return
+	}
+
+	isDue := time.Since(p.written) >= max(linesEvery, waited/5)
+	if isDue && p.Last != p.line {
 		p.write("%s\n", p.Last)
 	}
 }
@@ -50,11 +55,13 @@ func (p *Progress) Say(state string) {
 // Done shows the last state, as long as it may be.
 func (p *Progress) Done(state string) {
 	p.Last = text.Printable(state, maxLine)
-	switch {
-	case p.terminal:
+	if p.terminal {
 		p.write("%4.0fs  %s\n", time.Since(p.Began).Seconds(), p.Last)
-		p.line = "" // it stays
-	case p.line != p.Last:
+		p.line = "" // the row stays
+		return
+	}
+
+	if p.line != p.Last {
 		p.write("%s\n", p.Last)
 	}
 }
@@ -65,13 +72,15 @@ func (p *Progress) Note(w io.Writer, line string) {
 	fmt.Fprintln(w, text.Printable(line, maxLine))
 }
 
-// write writes the last state, on a terminal in place of the one before.
+// write writes the last state, on a terminal in place of the state before.
 func (p *Progress) write(format string, args ...any) {
 	p.erase()
 	fmt.Fprintf(p.w, format, args...)
-	p.line, p.written = p.Last, time.Now()
+	p.line = p.Last
+	p.written = time.Now()
 }
 
+// erase removes the row of the state from a terminal.
 func (p *Progress) erase() {
 	if p.terminal && p.line != "" {
 		fmt.Fprint(p.w, "\033[A\r\033[J")

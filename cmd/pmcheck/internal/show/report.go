@@ -20,9 +20,11 @@ func Report(
 	status.Printable(&v)
 	status.Printable(&p)
 	status.Printable(&findings)
+
 	row(w, "verdict", v.String())
 	row(w, "  detail", v.Detail)
 	row(w, "  hint", check.Hint(v.Reason))
+
 	row(w, "asked", p.URL)
 	if p.HTTP != 0 {
 		took := status.Seconds(p.Took).Round(time.Millisecond / 10)
@@ -32,6 +34,7 @@ func Report(
 	for _, e := range p.Expiries {
 		row(w, e.Of, fmt.Sprintf("%s, serial %s, expiry %s", e.Name, e.Serial, text.When(e.Until, now)))
 	}
+
 	for _, f := range findings {
 		checkRows(w, f, v, now)
 	}

@@ -1,5 +1,5 @@
-// Package show writes what people read on a terminal: a status, a report, a
-// pool, progress. It decides nothing.
+// Package show writes what people read on a terminal: Status and Fleet for "pmcheck status", Report and Settings for
+// "check" and "config", Budget for "budget", and the Progress of a wait. It decides nothing.
 package show
 
 import (
@@ -25,6 +25,7 @@ func Status(w io.Writer, st status.Status) {
 		service(w, s, st)
 	}
 	fmt.Fprintln(w)
+
 	for _, b := range st.Balancers {
 		name := "client" // it may be no balancer, such as a browser
 		if b.Counts() {
@@ -35,12 +36,14 @@ func Status(w io.Writer, st status.Status) {
 		}
 		row(w, name, balancerText(b, st.Time))
 	}
+
 	probe(w, st)
 	if st.Budget != nil {
 		Budget(w, st.Budget, st.Time)
 	}
 	row(w, "gate", gateText(st.Gate, st.Time))
 	row(w, "believed", believedText(st))
+
 	for _, warning := range st.Warnings {
 		row(w, "warning", warning)
 	}
@@ -53,14 +56,16 @@ func service(w io.Writer, s status.ServiceStatus, st status.Status) {
 	row(w, string(s.Name), st.State(s.Name))
 	row(w, "mode", string(s.Mode))
 	for _, h := range st.Holds {
-		if h.Covers(s.Name) {
-			since := ""
-			if !h.Since.IsZero() { // as of a directory
-				since = ", since " + text.When(h.Since, st.Time)
-			}
-			row(w, "  hold", h.String()+since)
+		if !h.Covers(s.Name) {
+			continue
 		}
+		since := ""
+		if !h.Since.IsZero() { // a hold because of a directory has no time
+			since = ", since " + text.When(h.Since, st.Time)
+		}
+		row(w, "  hold", h.String()+since)
 	}
+
 	v := s.Verdict
 	row(w, "verdict", fmt.Sprintf("%s: %s since %s", v.Health, v.Reason, text.When(v.Since, st.Time)))
 	row(w, "  detail", v.Detail)
@@ -68,6 +73,7 @@ func service(w io.Writer, s status.ServiceStatus, st status.Status) {
 	for _, c := range s.Checks {
 		checkRows(w, c, v, st.Time)
 	}
+
 	may, because := s.MayRestart()
 	row(w, "restart", may)
 	for _, line := range balancer.Texts(because, 5) {
@@ -78,14 +84,17 @@ func service(w io.Writer, s status.ServiceStatus, st status.Status) {
 // checkRows writes a check: state, value and age, and below it the fault and its hint, unless they are the verdict's.
 // What is not known any more is not shown.
 func checkRows(w io.Writer, c check.Finding, v check.Verdict, now time.Time) {
+	isForgotten := c.Value != "" && c.State == check.StateNone
+	if isForgotten {
+		return
+	}
+
 	line := c.Check + " " + string(c.State)
 	if c.Value != "" {
 		line += ", " + c.Value
 	}
-	if c.Value != "" && c.State == check.StateNone {
-		return
-	}
 	row(w, "check", line+", "+text.Age(now.Sub(c.Checked))+" ago")
+
 	if c.Reason == v.Reason {
 		return
 	}
@@ -99,14 +108,15 @@ func checkRows(w io.Writer, c check.Finding, v check.Verdict, now time.Time) {
 
 // believedText returns the networks of the setting balancers or, if it is not set, the line that sets it.
 func believedText(st status.Status) string {
-	if st.BelievesAll() {
-		line := "any client"
-		if sources := st.Balancers.Sources(); len(sources) > 0 {
-			line += "; to trust these alone, set balancers: " + strings.ReplaceAll(fmt.Sprint(sources), " ", ", ")
-		}
-		return line
+	if !st.BelievesAll() {
+		return strings.Trim(fmt.Sprint(st.Believed), "[]")
 	}
-	return strings.Trim(fmt.Sprint(st.Believed), "[]")
+	sources := st.Balancers.Sources()
+	if len(sources) == 0 {
+		return "any client"
+	}
+	list := strings.ReplaceAll(fmt.Sprint(sources), " ", ", ")
+	return "any client; to trust these alone, set balancers: " + list
 }
 
 func balancerText(b status.Balancer, now time.Time) string {
@@ -114,10 +124,12 @@ func balancerText(b status.Balancer, now time.Time) string {
 	if v := b.View; v != nil {
 		view = fmt.Sprintf("%s, weight %d/%d, sessions %d/%d", v, v.Weight, v.WeightTotal, v.Sessions, v.SessionsTotal)
 	}
+
 	every := ""
 	if b.Interval > 0 {
 		every = " every " + text.Age(status.Seconds(b.Interval))
 	}
+
 	return fmt.Sprintf("%s: %s; told %d %s ago; asks %s%s",
 		b.Label(), view, b.Answer.Code, text.Age(now.Sub(b.Seen)), b.Asks, every)
 }
@@ -128,6 +140,7 @@ func probe(w io.Writer, st status.Status) {
 		row(w, "probe", "none yet")
 		return
 	}
+
 	asked := p.URL
 	if u, err := url.Parse(p.URL); err == nil {
 		asked = u.Path
@@ -138,12 +151,13 @@ func probe(w io.Writer, st status.Status) {
 
 // gateText returns the gate on one line; "" if none runs on the host.
 func gateText(g *status.GateStatus, now time.Time) string {
-	switch {
-	case g == nil:
+	if g == nil {
 		return ""
-	case !g.Runs(now):
+	}
+	if !g.Runs(now) {
 		return "has not looked since " + text.When(g.Looked, now)
-	case !g.Closed:
+	}
+	if !g.Closed {
 		return "open: " + g.Reason
 	}
 	return fmt.Sprintf("closed since %s: %s; %d attempts to connect refused", text.When(g.Since, now), g.Reason, g.Refused)
@@ -172,9 +186,12 @@ func row(w io.Writer, name, value string) {
 	if value == "" {
 		return
 	}
+
 	line := fmt.Sprintf("%-*s", indent-1, name)
 	for word := range strings.FieldsSeq(value) {
-		if columns := utf8.RuneCountInString(line); columns >= indent && columns+1+utf8.RuneCountInString(word) > width {
+		columns := utf8.RuneCountInString(line)
+		isTooLong := columns+1+utf8.RuneCountInString(word) > width
+		if isTooLong && columns >= indent {
 			fmt.Fprintln(w, line)
 			line = strings.Repeat(" ", indent-1)
 		}
