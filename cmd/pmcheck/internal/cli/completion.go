@@ -15,7 +15,7 @@ func unsafeToComplete(args []string) bool {
 	return args[len(args)-1] == completeFlag && slices.Contains(args, "--")
 }
 
-// Unlike that of urfave/cli, the script does not evaluate what has been typed, in which a tab would
+// bashCompletion does not evaluate what has been typed. The script of urfave/cli does: a tab would
 // run $(…) and redirections.
 const bashCompletion = `_pmcheck() {
     local cur=${COMP_WORDS[COMP_CWORD]} typed=("${COMP_WORDS[@]:0:COMP_CWORD}")

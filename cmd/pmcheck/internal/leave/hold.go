@@ -10,7 +10,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// errGone says that a hold is no longer the one that was set.
+// errGone says that the hold that was set is not there any more.
 var errGone = errors.New("the hold was lifted or replaced meanwhile, or has ended")
 
 // hold writes the hold, or changes what it waits for. It returns errGone if another party has lifted or replaced the

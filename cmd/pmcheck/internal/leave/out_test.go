@@ -43,7 +43,8 @@ func command(change ...func(*leave.Request)) leave.Request {
 }
 
 func stop(r *leave.Request) {
-	r.Hold.Holder, r.Idle = drain.Guard, true
+	r.Hold.Holder = drain.Guard
+	r.Idle = true
 	r.Stop = guardOf(drain.Guard, restarting)
 }
 
@@ -142,8 +143,12 @@ func TestOut(t *testing.T) {
 	}
 	unreadable := says(func() (status.Status, error) { return status.Status{}, errors.New("the answer is too long") })
 	young := says(func() (status.Status, error) {
-		now, services := time.Now(), []status.ServiceStatus{{Name: drain.Master}}
-		return status.Status{Time: now, Started: now.Add(-3 * time.Second), Services: services}, nil
+		now := time.Now()
+		return status.Status{
+			Time:     now,
+			Started:  now.Add(-3 * time.Second),
+			Services: []status.ServiceStatus{{Name: drain.Master}},
+		}, nil
 	})
 	sees := func(change func(s *status.Status)) func(*leave.World) {
 		return func(w *leave.World) {
@@ -161,8 +166,12 @@ func TestOut(t *testing.T) {
 		ca := s.Services[0]
 		ca.Name = "ca"
 		s.Services = append(s.Services, ca)
-		s.Balancers = append(s.Balancers, status.Balancer{Service: "ca", Seen: s.Time,
-			View: &status.View{State: "UP", Weight: 100, WeightTotal: 100}})
+		s.Balancers = append(s.Balancers, status.Balancer{
+			Source:  netip.MustParseAddr("198.51.100.9"),
+			Service: "ca",
+			Seen:    s.Time,
+			View:    &status.View{State: "UP", Weight: 100, WeightTotal: 100},
+		})
 	})
 	onlyHere := sees(func(s *status.Status) { s.Balancers = append(s.Balancers, lone(s.Time)) })
 	badTurns := sees(func(s *status.Status) {
@@ -235,135 +244,480 @@ func TestOut(t *testing.T) {
 		p.members[0].noticed()
 	}
 	const (
-		firm, leaving, guard = `operator drain "";`, `operator drain "turn";`, `guard drain "";`
-		interrupted          = "context deadline exceeded"
-		alone                = "must stay in service: balancer lb0 has no other server for puppet/m000"
+		firm        = `operator drain "";`
+		leaving     = `operator drain "turn";`
+		guard       = `guard drain "";`
+		interrupted = "context deadline exceeded"
+		alone       = "must stay in service: balancer lb0 has no other server for puppet/m000"
 	)
 	for _, tt := range []struct {
-		name    string
-		shape   shape
-		setup   func(p *pool)
-		world   func(*leave.World)
+		name string
+
+		// What there is, and what is asked.
+		shape   shape              // a pair, if it is zero
+		setup   func(p *pool)      // what has happened in the pool before
+		world   func(*leave.World) // what the way out finds otherwise than in the pool
 		request leave.Request
-		ends    time.Duration // of its context
-		kind    leave.Kind    // of the *leave.Error
-		err     string        // empty: none
-		holds   string
-		least   time.Duration
-		within  time.Duration // 10 s, if it is 0
+		ends    time.Duration // when its context ends, if it does
+
+		// What comes of it.
+		kind  leave.Kind // of the *leave.Error, if it is one
+		err   string     // how the error begins; empty if there is none
+		holds string     // the holds of the master at the end
+
+		// How long it takes.
+		least  time.Duration
+		within time.Duration // 10 s, if it is 0
 	}{
-		{name: "drain", request: command(), holds: firm},
-		{name: "drain --wait", request: command(idle), holds: firm, within: 64 * time.Second},
-		{name: "not idle in time", request: command(idle, within(30*time.Second)), kind: leave.NotIdle,
-			err: "not idle within 30s: GET /puppet/v3/catalog/a for 0 s", holds: leaving, within: 31 * time.Second},
-		{name: "interrupted before it is told", request: command(idle), ends: time.Second, err: interrupted},
-		{name: "interrupted before it is idle", request: command(idle), ends: 30 * time.Second, err: interrupted,
-			holds: leaving, within: 31 * time.Second},
-		{name: "drain --now", request: command(now), holds: firm, within: time.Second},
-		{name: "the only server", shape: ordinary(1), request: command(), err: alone, within: time.Second},
-		{name: "the only server, --force", shape: ordinary(1), request: command(force), holds: firm},
-		{name: "the only server, which is held already", shape: ordinary(1), setup: holds, request: command(), holds: firm},
-		{name: "the only server of a balancer that hides drain", shape: ordinary(1), world: hidden, request: command(),
-			holds: firm},
-		{name: "the only CA", world: onlyCA, request: command(), within: time.Second,
-			err: "must stay in service: balancer invalid IP has no other server"},
-		{name: "a service beside the only CA", world: onlyCA, request: command(server), holds: firm},
-		{name: "a stop of the only server", shape: ordinary(1), request: command(stop), err: alone, within: time.Second},
-		{name: "the other one is expected back, and does not come", setup: otherDies, request: command(),
-			err:    "not out within 5m0s: balancer lb0 has had no other server for 5m; lb0 still sends (UP, 0 sessions)",
-			within: 5*time.Minute + 2*time.Second},
-		{name: "the other one is expected back, --now", setup: otherDies, request: command(now), err: alone,
-			within: time.Second},
-		{name: "a stop, and the other one does not come back", setup: otherDies, request: command(stop), err: alone,
-			least: 14 * time.Minute, within: 16 * time.Minute},
-		{name: "a stop without a turn", request: command(stop, turn(0)), holds: guard, least: time.Minute,
-			within: 64 * time.Second},
-		{name: "a stop without a turn, beside the only CA", world: onlyCA, request: command(stop, turn(0)), holds: guard,
-			least: time.Minute, within: 75 * time.Second},
-		{name: "no balancer asks a daemon that has just started", world: young, request: command(within(2 * time.Second)),
-			err: "not out within 2s: the daemon has run for 3s, and may not have heard every balancer", within: 3 * time.Second},
-		{name: "it does not serve, and the budget is used up", world: usedUp, request: command(), holds: firm,
-			setup: unhealthy},
-		{name: "the budget is used up", world: usedUp, request: command(within(2 * time.Second)),
-			err: "no slot in time: 0 of 1", within: 5 * time.Second},
-		{name: "the status cannot be read", world: unreadable, request: command(), kind: leave.Silent,
-			err: "the daemon runs, and does not answer: the answer is too long"},
-		{name: "a silent daemon", world: silent, request: command(), kind: leave.Silent,
-			err: "the daemon runs, and does not answer: "},
-		{name: "a silent daemon, --now", world: silent, request: command(now), holds: firm, within: 2 * time.Second},
-		{name: "a silent daemon, --force", world: silent, request: command(force), holds: firm,
-			least: 30 * time.Second, within: 40 * time.Second},
-		{name: "a stop, and a silent daemon", world: silent, request: command(stop), holds: guard,
-			least: 30 * time.Second, within: 40 * time.Second},
-		{name: "a stop, a silent daemon, and its own connection", world: connected("192.0.2.11"), request: command(stop),
-			holds: guard, least: 30 * time.Second, within: 40 * time.Second},
-		{name: "a stop, a silent daemon, and an agent", world: connected("192.0.2.53"), request: command(stop),
-			holds: guard, least: 2 * time.Minute, within: 150 * time.Second},
-		{name: "a stop, a silent daemon, and the budget is used up for a while", world: freeLater(silent),
-			request: command(stop), holds: guard, least: 90 * time.Second, within: 110 * time.Second},
-		{name: "a stop, a silent daemon, and the fleet misses another master", shape: ordinary(3, withFleet), world: silent,
-			setup: otherDiesFor(time.Minute), request: command(stop), holds: guard, least: 90 * time.Second,
-			within: 3 * time.Minute},
-		{name: "a stop, and no balancer asks", world: noBalancer, request: command(stop), holds: guard},
-		{name: "a stop whose turn does not come", shape: ordinary(3), setup: otherDies,
-			request: command(stop, turn(2*time.Minute)), holds: guard, within: 150 * time.Second},
-		{name: "a stop that is not idle in time", request: command(stop, agents10s), kind: leave.NotIdle,
-			err: "not idle within ", holds: guard, within: 30 * time.Second},
-		{name: "--force, and not told in time", request: command(force, within(1)), kind: leave.NotIdle,
-			err: "not out within 1ns: ", holds: firm},
-		{name: "no daemon", world: noDaemon, request: command(), holds: firm},
-		{name: "no daemon, --timeout=2s", world: noDaemon, request: command(within(2 * time.Second)),
-			err: "not out within 2s: " + status.ErrNoDaemon.Error(), within: 3 * time.Second},
-		{name: "the daemon restarts", world: restarts, request: command(idle), holds: firm, least: time.Minute,
-			within: 64 * time.Second},
-		{name: "the database does not answer", world: unreachable, request: command(), err: budget.ErrUnreachable.Error()},
-		{name: "the database does not answer, --force", world: unreachable, request: command(force), holds: firm,
-			within: 13 * time.Second},
-		{name: "a stop, and the database does not answer", world: unreachable, request: command(stop), holds: guard,
-			within: 2 * time.Minute},
-		{name: "another party holds under the name", setup: holds, request: command(isNew), kind: leave.Taken,
-			err: "operator holds already", holds: firm},
-		{name: "a hold that cannot be read stays firm: work may have begun", setup: torn, request: command(),
-			ends: time.Second, err: interrupted, holds: firm},
-		{name: "every hold is lifted while it waits", setup: liftedLater, request: command(), err: "the hold was lifted",
-			within: 13 * time.Second},
-		{name: "its hold is lifted before it is firm", world: liftedOnceTold, request: command(), err: "the hold was lifted"},
-		{name: "a stop beside a balancer that has this master alone", world: onlyHere, request: command(stop), holds: guard,
-			least: time.Minute, within: 80 * time.Second},
-		{name: "a stop beside a balancer that has this master alone, and the other is out", world: onlyHere,
-			setup: otherDiesFor(3 * time.Minute), request: command(stop), holds: guard, least: 3 * time.Minute,
-			within: 5 * time.Minute},
-		{name: "a command beside a balancer that has this master alone", world: onlyHere, request: command(),
-			err: "must stay in service: balancer alone has no other server"},
-		{name: "a command, and a backend for turns has this master alone", world: badTurns, request: command(), holds: firm},
-		{name: "a stop, and a backend for turns has this master alone", world: badTurns, request: command(stop),
-			holds: guard, least: time.Minute, within: 80 * time.Second},
-		{name: "a stop, and a young daemon has heard only a balancer that has this master alone", world: youngAndLone,
-			request: command(stop), err: "must stay in service", least: 10 * time.Second, within: 16 * time.Second},
-		{name: "a view that any client can send switches no fleet off", shape: ordinary(2, withFleet), world: forged,
-			setup: otherDies, request: command(), err: "its turn has not come: ", within: 5*time.Minute + time.Second},
-		{name: "listed views decide, and the fleet is not asked", shape: ordinary(2, listed, alsoFleet), world: fleetDown,
-			request: command(), holds: firm},
-		{name: "unlisted views do not, and it is", shape: ordinary(2, alsoFleet), world: fleetDown, request: command(),
-			err: "its turn has not come: ", within: 5*time.Minute + time.Second},
-		{name: "none of the fleet answers, and balancers have another server", shape: ordinary(2, alsoFleet),
-			world: fleetSilent, request: command(), holds: firm, least: 30 * time.Second, within: 50 * time.Second},
-		{name: "none of the fleet answers, and nothing else is known", shape: ordinary(2, withFleet), world: fleetSilent,
-			request: command(), err: "its turn has not come: ", within: 5*time.Minute + time.Second},
-		{name: "the fleet knows none that serves, but a balancer does: a stop waits", shape: ordinary(2, alsoFleet),
-			world: fleetGone, request: command(stop, turn(2*time.Minute)), holds: guard, least: 2 * time.Minute,
-			within: 3 * time.Minute},
-		{name: "the fleet knows none that serves, and all is blind: a stop serves until it stops",
-			shape: ordinary(2, withFleet), world: fleetDown, request: command(stop, turn(2*time.Minute)),
-			err: "must stay in service: ", least: 2 * time.Minute, within: 3 * time.Minute},
-		{name: "--for, and its turn comes later", setup: otherDiesFor(4 * time.Minute), request: command(forAMinute),
-			holds: firm, within: 5 * time.Minute},
-		{name: "the fleet's last master", shape: ordinary(2, withFleet), setup: otherIsGone, request: command(),
-			err: "must stay in service: no other master of the fleet serves", within: 2 * time.Second},
-		{name: "a stop of the fleet's last master", shape: ordinary(2, withFleet), setup: otherIsGone,
-			request: command(stop), err: "must stay in service: no other master of the fleet serves", within: 2 * time.Second},
-		{name: "the fleet leaves it alone once it is held", shape: ordinary(2, withFleet), world: otherDiesOnceHeld,
-			request: command(), err: "its turn has not come: ", within: 5*time.Minute + time.Second},
+		{
+			name:    "drain",
+			request: command(),
+			holds:   firm,
+		},
+		{
+			name:    "drain --wait",
+			request: command(idle),
+			holds:   firm,
+			within:  64 * time.Second,
+		},
+		{
+			name:    "not idle in time",
+			request: command(idle, within(30*time.Second)),
+			kind:    leave.NotIdle,
+			err:     "not idle within 30s: GET /puppet/v3/catalog/a for 0 s",
+			holds:   leaving,
+			within:  31 * time.Second,
+		},
+		{
+			name:    "interrupted before it is told",
+			request: command(idle),
+			ends:    time.Second,
+			err:     interrupted,
+		},
+		{
+			name:    "interrupted before it is idle",
+			request: command(idle),
+			ends:    30 * time.Second,
+			err:     interrupted,
+			holds:   leaving,
+			within:  31 * time.Second,
+		},
+		{
+			name:    "drain --now",
+			request: command(now),
+			holds:   firm,
+			within:  time.Second,
+		},
+		{
+			name:    "the only server",
+			shape:   ordinary(1),
+			request: command(),
+			err:     alone,
+			within:  time.Second,
+		},
+		{
+			name:    "the only server, --force",
+			shape:   ordinary(1),
+			request: command(force),
+			holds:   firm,
+		},
+		{
+			name:    "the only server, which is held already",
+			shape:   ordinary(1),
+			setup:   holds,
+			request: command(),
+			holds:   firm,
+		},
+		{
+			name:    "the only server of a balancer that hides drain",
+			shape:   ordinary(1),
+			world:   hidden,
+			request: command(),
+			holds:   firm,
+		},
+		{
+			name:    "the only CA",
+			world:   onlyCA,
+			request: command(),
+			err:     "must stay in service: balancer 198.51.100.9 has no other server",
+			within:  time.Second,
+		},
+		{
+			name:    "a service beside the only CA",
+			world:   onlyCA,
+			request: command(server),
+			holds:   firm,
+		},
+		{
+			name:    "a stop of the only server",
+			shape:   ordinary(1),
+			request: command(stop),
+			err:     alone,
+			within:  time.Second,
+		},
+		{
+			name:    "the other one is expected back, and does not come",
+			setup:   otherDies,
+			request: command(),
+			err:     "not out within 5m0s: balancer lb0 has had no other server for 5m; lb0 still sends (UP, 0 sessions)",
+			within:  5*time.Minute + 2*time.Second,
+		},
+		{
+			name:    "the other one is expected back, --now",
+			setup:   otherDies,
+			request: command(now),
+			err:     alone,
+			within:  time.Second,
+		},
+		{
+			name:    "a stop, and the other one does not come back",
+			setup:   otherDies,
+			request: command(stop),
+			err:     alone,
+			least:   14 * time.Minute,
+			within:  16 * time.Minute,
+		},
+		{
+			name:    "a stop without a turn",
+			request: command(stop, turn(0)),
+			holds:   guard,
+			least:   time.Minute,
+			within:  64 * time.Second,
+		},
+		{
+			name:    "a stop without a turn, beside the only CA",
+			world:   onlyCA,
+			request: command(stop, turn(0)),
+			holds:   guard,
+			least:   time.Minute,
+			within:  75 * time.Second,
+		},
+		{
+			name:    "no balancer asks a daemon that has just started",
+			world:   young,
+			request: command(within(2 * time.Second)),
+			err:     "not out within 2s: the daemon has run for 3s, and may not have heard every balancer",
+			within:  3 * time.Second,
+		},
+		{
+			name:    "it does not serve, and the budget is used up",
+			setup:   unhealthy,
+			world:   usedUp,
+			request: command(),
+			holds:   firm,
+		},
+		{
+			name:    "the budget is used up",
+			world:   usedUp,
+			request: command(within(2 * time.Second)),
+			err:     "no slot in time: 0 of 1",
+			within:  5 * time.Second,
+		},
+		{
+			name:    "the status cannot be read",
+			world:   unreadable,
+			request: command(),
+			kind:    leave.Silent,
+			err:     "the daemon runs, and does not answer: the answer is too long",
+		},
+		{
+			name:    "a silent daemon",
+			world:   silent,
+			request: command(),
+			kind:    leave.Silent,
+			err:     "the daemon runs, and does not answer: ",
+		},
+		{
+			name:    "a silent daemon, --now",
+			world:   silent,
+			request: command(now),
+			holds:   firm,
+			within:  2 * time.Second,
+		},
+		{
+			name:    "a silent daemon, --force",
+			world:   silent,
+			request: command(force),
+			holds:   firm,
+			least:   30 * time.Second,
+			within:  40 * time.Second,
+		},
+		{
+			name:    "a stop, and a silent daemon",
+			world:   silent,
+			request: command(stop),
+			holds:   guard,
+			least:   30 * time.Second,
+			within:  40 * time.Second,
+		},
+		{
+			name:    "a stop, a silent daemon, and its own connection",
+			world:   connected("192.0.2.11"),
+			request: command(stop),
+			holds:   guard,
+			least:   30 * time.Second,
+			within:  40 * time.Second,
+		},
+		{
+			name:    "a stop, a silent daemon, and an agent",
+			world:   connected("192.0.2.53"),
+			request: command(stop),
+			holds:   guard,
+			least:   2 * time.Minute,
+			within:  150 * time.Second,
+		},
+		{
+			name:    "a stop, a silent daemon, and the budget is used up for a while",
+			world:   freeLater(silent),
+			request: command(stop),
+			holds:   guard,
+			least:   90 * time.Second,
+			within:  110 * time.Second,
+		},
+		{
+			name:    "a stop, a silent daemon, and the fleet misses another master",
+			shape:   ordinary(3, withFleet),
+			setup:   otherDiesFor(time.Minute),
+			world:   silent,
+			request: command(stop),
+			holds:   guard,
+			least:   90 * time.Second,
+			within:  3 * time.Minute,
+		},
+		{
+			name:    "a stop, and no balancer asks",
+			world:   noBalancer,
+			request: command(stop),
+			holds:   guard,
+		},
+		{
+			name:    "a stop whose turn does not come",
+			shape:   ordinary(3),
+			setup:   otherDies,
+			request: command(stop, turn(2*time.Minute)),
+			holds:   guard,
+			within:  150 * time.Second,
+		},
+		{
+			name:    "a stop that is not idle in time",
+			request: command(stop, agents10s),
+			kind:    leave.NotIdle,
+			err:     "not idle within ",
+			holds:   guard,
+			within:  30 * time.Second,
+		},
+		{
+			name:    "--force, and not told in time",
+			request: command(force, within(1)),
+			kind:    leave.NotIdle,
+			err:     "not out within 1ns: ",
+			holds:   firm,
+		},
+		{
+			name:    "no daemon",
+			world:   noDaemon,
+			request: command(),
+			holds:   firm,
+		},
+		{
+			name:    "no daemon, --timeout=2s",
+			world:   noDaemon,
+			request: command(within(2 * time.Second)),
+			err:     "not out within 2s: " + status.ErrNoDaemon.Error(),
+			within:  3 * time.Second,
+		},
+		{
+			name:    "the daemon restarts",
+			world:   restarts,
+			request: command(idle),
+			holds:   firm,
+			least:   time.Minute,
+			within:  64 * time.Second,
+		},
+		{
+			name:    "the database does not answer",
+			world:   unreachable,
+			request: command(),
+			err:     budget.ErrUnreachable.Error(),
+		},
+		{
+			name:    "the database does not answer, --force",
+			world:   unreachable,
+			request: command(force),
+			holds:   firm,
+			within:  13 * time.Second,
+		},
+		{
+			name:    "a stop, and the database does not answer",
+			world:   unreachable,
+			request: command(stop),
+			holds:   guard,
+			within:  2 * time.Minute,
+		},
+		{
+			name:    "another party holds under the name",
+			setup:   holds,
+			request: command(isNew),
+			kind:    leave.Taken,
+			err:     "operator holds already",
+			holds:   firm,
+		},
+		{
+			name:    "a hold that cannot be read stays firm: work may have begun",
+			setup:   torn,
+			request: command(),
+			ends:    time.Second,
+			err:     interrupted,
+			holds:   firm,
+		},
+		{
+			name:    "every hold is lifted while it waits",
+			setup:   liftedLater,
+			request: command(),
+			err:     "the hold was lifted",
+			within:  13 * time.Second,
+		},
+		{
+			name:    "its hold is lifted before it is firm",
+			world:   liftedOnceTold,
+			request: command(),
+			err:     "the hold was lifted",
+		},
+		{
+			name:    "a stop beside a balancer that has this master alone",
+			world:   onlyHere,
+			request: command(stop),
+			holds:   guard,
+			least:   time.Minute,
+			within:  80 * time.Second,
+		},
+		{
+			name:    "a stop beside a balancer that has this master alone, and the other is out",
+			setup:   otherDiesFor(3 * time.Minute),
+			world:   onlyHere,
+			request: command(stop),
+			holds:   guard,
+			least:   3 * time.Minute,
+			within:  5 * time.Minute,
+		},
+		{
+			name:    "a command beside a balancer that has this master alone",
+			world:   onlyHere,
+			request: command(),
+			err:     "must stay in service: balancer alone has no other server",
+		},
+		{
+			name:    "a command, and a backend for turns has this master alone",
+			world:   badTurns,
+			request: command(),
+			holds:   firm,
+		},
+		{
+			name:    "a stop, and a backend for turns has this master alone",
+			world:   badTurns,
+			request: command(stop),
+			holds:   guard,
+			least:   time.Minute,
+			within:  80 * time.Second,
+		},
+		{
+			name:    "a stop, and a young daemon has heard only a balancer that has this master alone",
+			world:   youngAndLone,
+			request: command(stop),
+			err:     "must stay in service",
+			least:   10 * time.Second,
+			within:  16 * time.Second,
+		},
+		{
+			name:    "a view that any client can send switches no fleet off",
+			shape:   ordinary(2, withFleet),
+			setup:   otherDies,
+			world:   forged,
+			request: command(),
+			err:     "its turn has not come: ",
+			within:  5*time.Minute + time.Second,
+		},
+		{
+			name:    "listed views decide, and the fleet is not asked",
+			shape:   ordinary(2, listed, alsoFleet),
+			world:   fleetDown,
+			request: command(),
+			holds:   firm,
+		},
+		{
+			name:    "unlisted views do not, and it is",
+			shape:   ordinary(2, alsoFleet),
+			world:   fleetDown,
+			request: command(),
+			err:     "its turn has not come: ",
+			within:  5*time.Minute + time.Second,
+		},
+		{
+			name:    "none of the fleet answers, and balancers have another server",
+			shape:   ordinary(2, alsoFleet),
+			world:   fleetSilent,
+			request: command(),
+			holds:   firm,
+			least:   30 * time.Second,
+			within:  50 * time.Second,
+		},
+		{
+			name:    "none of the fleet answers, and nothing else is known",
+			shape:   ordinary(2, withFleet),
+			world:   fleetSilent,
+			request: command(),
+			err:     "its turn has not come: ",
+			within:  5*time.Minute + time.Second,
+		},
+		{
+			name:    "the fleet knows none that serves, but a balancer does: a stop waits",
+			shape:   ordinary(2, alsoFleet),
+			world:   fleetGone,
+			request: command(stop, turn(2*time.Minute)),
+			holds:   guard,
+			least:   2 * time.Minute,
+			within:  3 * time.Minute,
+		},
+		{
+			name:    "the fleet knows none that serves, and all is blind: a stop serves until it stops",
+			shape:   ordinary(2, withFleet),
+			world:   fleetDown,
+			request: command(stop, turn(2*time.Minute)),
+			err:     "must stay in service: ",
+			least:   2 * time.Minute,
+			within:  3 * time.Minute,
+		},
+		{
+			name:    "--for, and its turn comes later",
+			setup:   otherDiesFor(4 * time.Minute),
+			request: command(forAMinute),
+			holds:   firm,
+			within:  5 * time.Minute,
+		},
+		{
+			name:    "the fleet's last master",
+			shape:   ordinary(2, withFleet),
+			setup:   otherIsGone,
+			request: command(),
+			err:     "must stay in service: no other master of the fleet serves",
+			within:  2 * time.Second,
+		},
+		{
+			name:    "a stop of the fleet's last master",
+			shape:   ordinary(2, withFleet),
+			setup:   otherIsGone,
+			request: command(stop),
+			err:     "must stay in service: no other master of the fleet serves",
+			within:  2 * time.Second,
+		},
+		{
+			name:    "the fleet leaves it alone once it is held",
+			shape:   ordinary(2, withFleet),
+			world:   otherDiesOnceHeld,
+			request: command(),
+			err:     "its turn has not come: ",
+			within:  5*time.Minute + time.Second,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.shape.masters == 0 {
@@ -379,10 +733,12 @@ func TestOut(t *testing.T) {
 				if tt.world != nil {
 					tt.world(&w)
 				}
+
 				ctx, cancel := context.WithTimeout(ctx, cmp.Or(tt.ends, time.Hour))
 				defer cancel()
 				began := time.Now()
 				set, err := leave.Out(ctx, w, tt.request)
+
 				if took := time.Since(began); took < tt.least || took > cmp.Or(tt.within, 10*time.Second) {
 					t.Errorf("took %s", took)
 				}
