@@ -47,8 +47,10 @@ func word(body []byte) string {
 		Alive bool   `json:"is_alive"`
 	}
 	if err := json.Unmarshal(body, &said); err != nil {
-		return strings.TrimSpace(string(body[:min(len(body), 64)]))
+		plain := body[:min(len(body), 64)]
+		return strings.TrimSpace(string(plain))
 	}
+
 	if said.Alive {
 		return "running"
 	}
@@ -154,9 +156,10 @@ func (p *Prober) pool(ctx context.Context, a answer) (*Pool, error) {
 	if err != nil || pool.Ready() > 0 {
 		return pool, err
 	}
+
 	again, err := p.put(ctx, a.path)
 	if err != nil || again.fault() != nil {
-		return pool, nil
+		return pool, nil // the first answer stands
 	}
 	return parsePool(again.Body)
 }

@@ -67,10 +67,12 @@ func code() Check {
 // Code returns the settings of the check code, to be read or changed.
 func (l List) Code() *CodeSettings { return settingsOf[CodeSettings](l) }
 
+// run returns what looks at the environments; nil without a directory.
 func (s CodeSettings) run() Runner {
 	if s.Dir == "" {
 		return nil
 	}
+
 	var calls singleflight.Group
 	return func(ctx context.Context) Finding {
 		f := newFinding(CheckCode)
@@ -123,6 +125,7 @@ func failures(list []Environment) (names []string) {
 	return names
 }
 
+// environments returns the environments below a directory, maxEnvironments at most.
 func environments(dir string) (list []Environment, err error) {
 	entries, err := entriesOf(dir)
 	for _, e := range entries {
@@ -177,8 +180,9 @@ func checkedOut(dir string) string {
 
 // modified returns the newest modification time of what is in dir.
 func modified(dir string) string {
-	newest := time.Time{}
 	entries, _ := entriesOf(dir)
+
+	newest := time.Time{}
 	for _, e := range entries {
 		info, err := e.Info()
 		if err == nil && info.ModTime().After(newest) {
@@ -200,6 +204,7 @@ type record struct {
 	written time.Time
 }
 
+// readRecord returns the record in a file; the zero value if there is none.
 func readRecord(path string) (r record) {
 	if err := json.Unmarshal(contents(path), &r); err != nil {
 		return record{}

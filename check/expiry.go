@@ -207,6 +207,7 @@ func (r Result) Expiries() (list []Expiry) {
 	if r.Own != nil {
 		list = replace(list, expiryOf("own", r.Own))
 	}
+
 	for _, ca := range r.CAs {
 		list = replace(list, expiryOf("ca", ca))
 	}
@@ -237,6 +238,7 @@ func replace(list []Expiry, e Expiry) []Expiry {
 	if e.Until.IsZero() {
 		return list
 	}
+
 	i := slices.IndexFunc(list, func(other Expiry) bool { return other.Of == e.Of && other.Name == e.Name })
 	if i < 0 {
 		return append(list, e)

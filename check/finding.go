@@ -70,6 +70,7 @@ func (f Finding) unknown(why string) Finding {
 	return f
 }
 
+// finding returns what a check found, without its name.
 func finding(s State, h Health, r Reason, detail string, args ...any) Finding {
 	return Finding{State: s, Health: h, Reason: r, Detail: fmt.Sprintf(detail, args...)}
 }
@@ -156,6 +157,7 @@ func healthOf(r Reason) Health {
 	return Unhealthy
 }
 
+// faultOf returns the fault that an error is or wraps; nil if it has none.
 func faultOf(err error) *Fault {
 	fault, _ := errors.AsType[*Fault](err)
 	return fault

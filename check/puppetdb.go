@@ -56,10 +56,12 @@ func puppetdb() Check {
 // PuppetDB returns the settings of the check puppetdb, to be read or changed.
 func (l List) PuppetDB() *PuppetDBSettings { return settingsOf[PuppetDBSettings](l) }
 
+// run returns what asks PuppetDB, on a connection that is kept from one run to the next; nil without an address.
 func (s PuppetDBSettings) run(h Host) Runner {
 	if s.Address == "" {
 		return nil
 	}
+
 	client := &puppetclient.Client{
 		Address:     s.Address,
 		ServerName:  s.certname(h.Certname),
@@ -105,6 +107,7 @@ func checkPuppetDB(ctx context.Context, client *puppetclient.Client) Finding {
 	return f
 }
 
+// readPuppetDB returns the finding for an answer of PuppetDB.
 func (f Finding) readPuppetDB(a puppetclient.Answer) Finding {
 	var s struct {
 		State string `json:"state"` // starting during maintenance, error without its database

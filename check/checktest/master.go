@@ -61,6 +61,7 @@ func NewMasterWithCA(dir, name, address string, ca *CA) (*Master, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	m := &Master{Dir: dir, Name: name, CA: ca, Leaf: leaf, listens: address, state: Running}
 	m.changed = sync.NewCond(&m.mu)
 	if err := errors.Join(m.WriteFiles(), m.Load()); err != nil {

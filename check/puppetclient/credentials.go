@@ -302,6 +302,13 @@ func (m *material) parseBundle(data []byte) error {
 
 func (m *material) parseCRLs(data []byte) error {
 	list, err := blocks(data, "CRL", "X509 CRL")
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 {
+		return errors.New("no X509 CRL in the CRL file")
+	}
+
 	for _, block := range list {
 		crl, err := x509.ParseRevocationList(block.Bytes)
 		if err != nil {
@@ -309,10 +316,7 @@ func (m *material) parseCRLs(data []byte) error {
 		}
 		m.crls = append(m.crls, crl)
 	}
-	if err == nil && len(list) == 0 {
-		err = errors.New("no X509 CRL in the CRL file")
-	}
-	return err
+	return nil
 }
 
 // blocks returns the PEM blocks of these types. A file that is empty, half written or has too many is an error.

@@ -116,7 +116,7 @@ func (m *material) linked(c *x509.Certificate) *x509.Certificate {
 	copied := *c
 	for _, ca := range m.bundle {
 		if bytes.Equal(ca.RawSubject, c.RawIssuer) {
-			return c
+			return c // as it is, whatever other CAs are called
 		}
 		if ca.Subject.String() == c.Issuer.String() {
 			copied.RawIssuer = ca.RawSubject
@@ -213,6 +213,7 @@ func (m *material) newest(match func(*x509.RevocationList) bool) (latest *x509.R
 		if !match(crl) {
 			continue
 		}
+
 		if latest == nil || crl.ThisUpdate.After(latest.ThisUpdate) {
 			latest = crl
 		}
