@@ -25,6 +25,7 @@ func TestMisses(t *testing.T) {
 		{"two may be out", []leave.Witness{serves(time.Hour), out(time.Minute)}, ""},
 		{"two may be out, and are", []leave.Witness{serves(time.Hour), out(40 * time.Second), out(40 * time.Second)},
 			"turn: m3 of the fleet does not serve: 503, for 40s; turn: m3 of the fleet does not serve: 503, for 40s"},
+		{"two may be out, and the only other is", []leave.Witness{out(40 * time.Second)}, nobody},
 		{"one serves", []leave.Witness{serves(30 * time.Second)}, ""},
 		{"it has served for too short", []leave.Witness{serves(29 * time.Second)}, nobody},
 		{"another is out", []leave.Witness{serves(time.Hour), out(40 * time.Second)},
@@ -44,6 +45,11 @@ func TestMisses(t *testing.T) {
 		if got := texts(list); got != tt.want || (len(named) > 0) != strings.Contains(tt.name, "silent") {
 			t.Errorf("%s: %s, silent %q; want %s", tt.name, got, named, tt.want)
 		}
+	}
+
+	three := []leave.Witness{serves(time.Hour), serves(time.Hour), out(time.Minute)}
+	if list, _ := leave.Misses(three, config.MaxOut{Number: 50, Percent: true}); len(list) > 0 {
+		t.Errorf("half of a fleet of four, this master included, may be out: %s", texts(list))
 	}
 }
 

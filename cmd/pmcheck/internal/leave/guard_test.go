@@ -3,6 +3,7 @@ package leave_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -105,6 +106,9 @@ func TestGuard(t *testing.T) {
 					t.Errorf("%v, held: %s", err, m.held())
 				}
 				for _, h := range m.Read().Holds() {
+					if strings.Contains(h.Reason, "reload") != (tt.holder == drain.Reload) {
+						t.Errorf("%s: %s", tt.holder, h.Reason)
+					}
 					if h.Until.IsZero() || h.Leaving != drain.Firm && h.Until.Before(began.Add(leave.LongestTurn)) {
 						t.Errorf("a lift that is lost would not heal, or a wait outlasts its hold: it ends at %s", h.Until)
 					}

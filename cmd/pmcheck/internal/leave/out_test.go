@@ -196,6 +196,13 @@ func TestOut(t *testing.T) {
 	fleetDown := fleetSays(leave.Witness{Host: "m2", Code: 503, For: time.Minute})
 	fleetGone := fleetSays(leave.Witness{Host: "m2", Code: 503, For: time.Hour})
 	fleetSilent := fleetSays(leave.Witness{Host: "m2"})
+	twentyFourth := func(world *leave.World) {
+		world.Fleet = func(context.Context) ([]leave.Witness, int) {
+			return []leave.Witness{{Host: "m2", Code: 200, For: time.Hour}}, 23
+		}
+	}
+	unknown := func(r *leave.Request) { r.Hold.Service = "nosuch" }
+	free := func(w *leave.World) { w.Claim = func(context.Context, budget.Claim) error { return nil } }
 	forAMinute := func(r *leave.Request) { r.For = time.Minute }
 	server := func(r *leave.Request) { r.Hold.Service = drain.Master }
 	unreachable := func(w *leave.World) {
@@ -356,6 +363,31 @@ func TestOut(t *testing.T) {
 			within:  time.Second,
 		},
 		{
+			name:    "a stop of the only server by any client's view, with a budget that is used up",
+			shape:   ordinary(1),
+			world:   usedUp,
+			request: command(stop, turn(2*time.Minute)),
+			err:     alone,
+			least:   2 * time.Minute,
+			within:  3 * time.Minute,
+		},
+		{
+			name:    "a stop of the only server by any client's view, with a slot",
+			shape:   ordinary(1),
+			world:   free,
+			request: command(stop),
+			err:     alone,
+			within:  5 * time.Second,
+		},
+		{
+			name:    "a stop of the only server by a listed view, with a budget that is used up",
+			shape:   ordinary(1, listed),
+			world:   usedUp,
+			request: command(stop),
+			err:     alone,
+			within:  5 * time.Second,
+		},
+		{
 			name:    "the other one is expected back, and does not come",
 			setup:   otherDies,
 			request: command(),
@@ -405,6 +437,12 @@ func TestOut(t *testing.T) {
 			world:   usedUp,
 			request: command(),
 			holds:   firm,
+		},
+		{
+			name:    "a service that is not configured",
+			request: command(unknown),
+			err:     status.ErrNoService.Error(),
+			within:  time.Second,
 		},
 		{
 			name:    "the budget is used up",
@@ -520,6 +558,14 @@ func TestOut(t *testing.T) {
 			holds:   firm,
 		},
 		{
+			name:    "no daemon, drain --wait",
+			world:   noDaemon,
+			request: command(idle),
+			holds:   firm,
+			least:   30 * time.Second,
+			within:  40 * time.Second,
+		},
+		{
 			name:    "no daemon, --timeout=2s",
 			world:   noDaemon,
 			request: command(within(2 * time.Second)),
@@ -588,7 +634,7 @@ func TestOut(t *testing.T) {
 			world:   onlyHere,
 			request: command(stop),
 			holds:   guard,
-			least:   time.Minute,
+			least:   70 * time.Second,
 			within:  80 * time.Second,
 		},
 		{
@@ -695,6 +741,22 @@ func TestOut(t *testing.T) {
 			within:  5 * time.Minute,
 		},
 		{
+			name:    "the other masters of a fleet let it go",
+			shape:   ordinary(2, withFleet),
+			request: command(),
+			holds:   firm,
+			within:  20 * time.Second,
+		},
+		{
+			name:    "the twelfth and the twenty-fourth of a fleet pause for 27.5 s",
+			shape:   ordinary(2, alsoFleet),
+			world:   twentyFourth,
+			request: command(),
+			holds:   firm,
+			least:   27500 * time.Millisecond,
+			within:  40 * time.Second,
+		},
+		{
 			name:    "the fleet's last master",
 			shape:   ordinary(2, withFleet),
 			setup:   otherIsGone,
@@ -793,6 +855,111 @@ func TestADepartureNamesWhatItDoesNotWaitFor(t *testing.T) {
 	})
 }
 
+// TestADepartureSaysWhatProtectsThePool, if anything does not.
+func TestADepartureSaysWhatProtectsThePool(t *testing.T) {
+	blind := func(s *shape) { s.blind, s.DisableOn404 = true, false }
+	fleet := func(w leave.Witness) func(*leave.World) {
+		return func(world *leave.World) {
+			world.Fleet = func(context.Context) ([]leave.Witness, int) { return []leave.Witness{w}, 0 }
+		}
+	}
+	short := func(r *leave.Request) { r.Stop.Limits.Turn = time.Minute }
+	for _, tt := range []struct {
+		name    string
+		shape   shape
+		world   func(*leave.World)
+		request leave.Request
+		want    string
+	}{
+		{name: "a balancer shows another server", shape: ordinary(2), request: command()},
+		{name: "nothing does", shape: ordinary(2, blind), request: command(),
+			want: "nothing tells whether the pool can do without this master: " +
+				"no balancer shows another server, and neither budget nor fleet is set"},
+		{name: "the fleet", shape: ordinary(2, blind), request: command(),
+			world: fleet(leave.Witness{Host: "m2", Code: 200, For: time.Hour})},
+		{name: "a fleet that does not answer, beside balancers that show another server", shape: ordinary(2),
+			request: command(), world: fleet(leave.Witness{Host: "m2"}), want: "of the fleet do not answer: m2"},
+		{name: "a fleet that forbids a stop until its turn is over", shape: ordinary(2), request: command(stop, short),
+			world: fleet(leave.Witness{Host: "m2", Code: 503, For: time.Second}),
+			want:  "goes on without the fleet: m2 of the fleet does not serve: 503, for 1s"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.shape.run(t, func(ctx context.Context, p *pool) {
+				w, notes := p.members[0].world(), []string{}
+				if tt.world != nil {
+					tt.world(&w)
+				}
+				w.Note = func(line string) {
+					if !strings.HasPrefix(line, "goes on wherever") { // once its turn is over
+						notes = append(notes, line)
+					}
+				}
+				if _, err := leave.Out(ctx, w, tt.request); err != nil {
+					t.Error(err)
+				}
+				if got := strings.Join(notes, "\n"); got != tt.want {
+					t.Errorf("it says %q, want %q", got, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// TestABudgetIsToldOfTheMaster: who takes it out, and whether it serves, which is assumed if no daemon answers.
+func TestABudgetIsToldOfTheMaster(t *testing.T) {
+	t.Setenv("SUDO_USER", "alice")
+	byScript := func(r *leave.Request) { r.Hold.Holder = "script" }
+	force := func(r *leave.Request) { r.Force = true }
+	silent := func(w *leave.World) {
+		w.Next = func(context.Context) (status.Status, error) {
+			time.Sleep(time.Second)
+			return status.Status{}, status.ErrNoDaemon
+		}
+		w.Runs = func(context.Context) bool { return true }
+	}
+	for _, tt := range []struct {
+		name    string
+		world   func(*leave.World)
+		request leave.Request
+		want    budget.Claim
+	}{
+		{"an operator", nil, command(), budget.Claim{By: "alice", Serves: true}},
+		{"a script", nil, command(byScript), budget.Claim{By: "script", Serves: true}},
+		{"a silent daemon", silent, command(force), budget.Claim{By: "alice", Serves: true, Force: true}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ordinary(2).run(t, func(ctx context.Context, p *pool) {
+				w, got := p.members[0].world(), budget.Claim{}
+				if tt.world != nil {
+					tt.world(&w)
+				}
+				w.Claim = func(_ context.Context, want budget.Claim) error { got = want; return nil }
+				if _, err := leave.Out(ctx, w, tt.request); err != nil || got != tt.want {
+					t.Errorf("%+v, want %+v; %v", got, tt.want, err)
+				}
+			})
+		})
+	}
+}
+
+// TestAHoldOfAnotherPartyIsNotTouched: not even its reason is another one afterwards.
+func TestAHoldOfAnotherPartyIsNotTouched(t *testing.T) {
+	ordinary(2).run(t, func(ctx context.Context, p *pool) {
+		m := p.members[0]
+		first := command(func(r *leave.Request) { r.Hold.Reason = "backup"; r.Now = true })
+		set, err := leave.Out(ctx, m.world(), first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second := command(func(r *leave.Request) { r.Hold.Reason = "upgrade"; r.New = true })
+		_, err = leave.Out(ctx, m.world(), second)
+		e, is := errors.AsType[*leave.Error](err)
+		if holds := m.Read().Holds(); !is || e.Kind != leave.Taken || len(holds) != 1 || holds[0] != set {
+			t.Errorf("%v; held: %v", err, holds)
+		}
+	})
+}
+
 // TestAStopWaitsForADatabaseThatRestarts: it goes on without a slot only after a while, and then says so.
 func TestAStopWaitsForADatabaseThatRestarts(t *testing.T) {
 	ordinary(2).run(t, func(ctx context.Context, p *pool) {
@@ -835,6 +1002,66 @@ func TestBackTriesAgain(t *testing.T) {
 			failed := tt.fails >= tt.tries
 			if tries != tt.tries || errors.Is(err, drain.ErrBusy) != failed || (lifted == 1) == failed {
 				t.Errorf("%d tries: %d lifted, %v", tries, lifted, err)
+			}
+		})
+	}
+}
+
+// TestBackWaitsUntilTheMasterServes, and says so if it does not in time.
+func TestBackWaitsUntilTheMasterServes(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		after time.Duration // the master serves
+		least time.Duration
+		notes string
+	}{
+		{"it serves", 0, 0, ""},
+		{"it starts for 30 s", 30 * time.Second, 30 * time.Second, ""},
+		{"it starts for 2 m", 2 * time.Minute, time.Minute, "the master does not serve yet, and the time is over"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ordinary(2).run(t, func(ctx context.Context, p *pool) {
+				m := p.members[0]
+				if _, err := leave.Out(ctx, m.world(), command(stop)); err != nil {
+					t.Fatal(err)
+				}
+				m.becomes(check.Warming)
+				time.AfterFunc(tt.after, func() { m.becomes(check.Healthy) })
+				w, began, notes := m.world(), time.Now(), ""
+				w.Note = func(line string) { notes += line }
+				err := leave.Back(ctx, w, time.Minute, drain.Guard)
+				if took := time.Since(began); took < tt.least || took > tt.least+3*time.Second {
+					t.Errorf("took %s, want %s", took, tt.least)
+				}
+				if err != nil || notes != tt.notes || m.held() != "" {
+					t.Errorf("%v; it says %q, want %q; held: %s", err, notes, tt.notes, m.held())
+				}
+				time.Sleep(2 * time.Minute)
+			})
+		})
+	}
+}
+
+// TestInServiceIsASecondLong: a master that is in service at the last moment only is not back yet.
+func TestInServiceIsASecondLong(t *testing.T) {
+	for _, tt := range []struct {
+		limit time.Duration
+		err   string
+	}{
+		{10 * time.Second, ""},
+		{0, "not in service within 0s: not clear for 1s"},
+	} {
+		ordinary(2).run(t, func(ctx context.Context, p *pool) {
+			w := p.members[0].world()
+			w.Say = func(line string) { t.Errorf("it says %q", line) }
+			err := w.InService(ctx, drain.Master, tt.limit)
+			if fmt.Sprint(err) != cmp.Or(tt.err, "<nil>") || (err != nil) != errors.Is(err, leave.ErrNotBack) {
+				t.Errorf("within %s: %v", tt.limit, err)
+			}
+			p.members[0].becomes(check.Unhealthy)
+			w.Say = func(string) {}
+			if err := w.InService(ctx, drain.Master, tt.limit); !errors.Is(err, leave.ErrNotBack) {
+				t.Errorf("unhealthy, within %s: %v", tt.limit, err)
 			}
 		})
 	}

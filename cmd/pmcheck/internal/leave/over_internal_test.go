@@ -34,3 +34,19 @@ func TestAHoldThatIsSetAgainKeepsWhatIsNotGiven(t *testing.T) {
 		}
 	}
 }
+
+// TestAHoldOfAStopOutlastsIt: each of its phases may take as long as it can, and the next start as well.
+func TestAHoldOfAStopOutlastsIt(t *testing.T) {
+	d := &departure{patience: newPatience(time.Now()), want: Request{Stop: &Guard{Limits: turnOf(time.Hour)}}}
+	d.party = newParty(d)
+	p := d.patience
+	p.renew(p.began.Add(LongestTurn), LongestTurn)
+	p.toldAt = p.end(phaseInsist)
+	p.firmAt = p.end(phaseIdle)
+	if leaving, last := d.party.until(drain.LeavingInTurn), p.end(phaseLast); leaving.Before(last.Add(longestStart)) {
+		t.Errorf("a leaving hold ends at %s, and the stop at %s", leaving, last)
+	}
+	if firm := d.party.until(drain.Firm); time.Until(firm) < longestStart-time.Minute {
+		t.Errorf("a firm hold ends at %s", firm)
+	}
+}

@@ -1,6 +1,7 @@
 package leave_test
 
 import (
+	"errors"
 	"net/netip"
 	"strings"
 	"testing"
@@ -9,7 +10,9 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
@@ -73,6 +76,7 @@ func pooled(b *status.Balancer)  { b.OthersSeen = held() }
 func trusted(b *status.Balancer) { b.Listed = true }
 func alone(b *status.Balancer)   { b.View, b.Node = &status.View{State: "DOWN"}, "lb9" }
 func early(b *status.Balancer)   { b.Seen = held() }
+func once(b *status.Balancer)    { b.Interval = 0 }
 func ofTheCA(b *status.Balancer) { b.Service, b.Node = "ca", "lb2" }
 
 func told(code int, checks, answers int64) func(*status.Balancer) {
@@ -180,6 +184,8 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 			"balancer: lb1 still sends (UP 2/3, 3 sessions)"},
 		{"leaving, and a balancer has had another server", st(held, leaving, asking(sends, pooled)), nil, stillSends},
 		{"has not asked since", st(held, asking(early)), nil, unseen},
+		{"has asked once, and not since", st(held, asking(early, once)), nil,
+			"balancer: lb1 has not asked since the hold changed"},
 		{"hides the hold from itself", st(held, asking(sends, hides, early)), nil, ""},
 		{"hides drain, in maint", st(drain.Maint, asking(sends, hides)), nil, stillSends},
 		{"without a view, refused twice", st(held, asking(told(503, 50, 2))), nil,
@@ -222,6 +228,10 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 		{"gate hangs, sends", st(held, hung, asking(sends)), nil, stillSends},
 		{"gate closed, an agent that works on its facts", st(held, closed),
 			agents(20*time.Second, "198.51.100.7:40000"), "agent: 1 connection in use, from 198.51.100.7"},
+		{"gate closed, an agent that has been silent for an hour", st(held, closed),
+			agents(time.Hour, "198.51.100.7:40000"), "agent: 1 connection in use, from 198.51.100.7"},
+		{"gate closed, a connection that Jetty must have closed", st(held, closed),
+			agents(time.Hour+1, "198.51.100.7:40000"), ""},
 		{"gate closed, an idle agent that passes", st(held, closed), agents(20*time.Second, agent), ""},
 		{"gate closed, an agent that passes and asks", st(held, closed), agents(time.Second, agent), inUse},
 
@@ -249,6 +259,43 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 	const byOthers = "answer: /server is held in drain by backup, upgrade"
 	if got := texts(leave.Returning(kept, kept.Services[0])); got != byOthers {
 		t.Errorf("a return while others hold: %s", got)
+	}
+}
+
+// TestExplainLooksAtWhatMatters: at the connections of a master that is held, and at the budget of one that is ready.
+func TestExplainLooksAtWhatMatters(t *testing.T) {
+	store := drain.Store{Persistent: t.TempDir(), UntilReboot: t.TempDir()}
+	missesOne := func(b *status.Balancer) {
+		sends(b)
+		b.OthersSeen, b.OthersWeight, b.UnitWeight = held(), 2, 1
+	}
+	used := func(s *status.Status) {
+		s.Budget = &status.BudgetStatus{View: budget.View{Allowed: 1, Out: 1}, Reachable: true}
+	}
+	for _, tt := range []struct {
+		name             string
+		status           status.Status
+		keeps, obstacles string
+	}{
+		{"ready", st(drain.Ready, serves, asking(missesOne)), "turn: balancer lb1 has been missing a server for 1m", ""},
+		{"ready, and the budget is used up", st(drain.Ready, serves, asking(missesOne), used), "budget: 0 of 1", ""},
+		{"held, and the kernel does not tell", st(drain.Drain), "", "unknown: netlink"},
+		{"a service beside the master has no connections", st(drain.Drain, isCA), "", ""},
+	} {
+		state := &monitor.State{
+			Published: now(),
+			Holds:     store.Read(),
+			Services:  []monitor.Service{{Name: tt.status.Services[0].Name}},
+		}
+		connections := func() ([]sockets.Connection, error) { return nil, errors.New("netlink") }
+		leave.Explain(&tt.status, state, config.MaxOut{Number: 1}, connections)
+		v := tt.status.Services[0]
+		if got := texts(v.Keeps); got != tt.keeps {
+			t.Errorf("%s: kept by %s\nwant %s", tt.name, got, tt.keeps)
+		}
+		if got := texts(v.Obstacles); got != tt.obstacles {
+			t.Errorf("%s: %s\nwant %s", tt.name, got, tt.obstacles)
+		}
 	}
 }
 

@@ -1,10 +1,14 @@
 package leave_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -32,5 +36,70 @@ func TestAHoldIsAnothersOnceItWasReplaced(t *testing.T) {
 	own, err := w.Amend(own, noEnd)
 	if liftErr := w.Lift(own); err != nil || liftErr != nil || changed != 1 || !own.Until.IsZero() {
 		t.Errorf("its own: %+v, %v; %d lifted, %v", own, err, changed, liftErr)
+	}
+}
+
+// TestAHoldThatHasEndedIsChanged while its file is there: the clock may have been set forward.
+func TestAHoldThatHasEndedIsChanged(t *testing.T) {
+	at := time.Now()
+	store := &drain.Store{Persistent: t.TempDir(), UntilReboot: t.TempDir(), Now: func() time.Time { return at }}
+	w := leave.World{Holds: store}
+	set, err := store.Change("with-hold", "", func(drain.Hold) (drain.Hold, error) {
+		return drain.Hold{Mode: drain.Drain, Until: at.Add(time.Hour)}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at = at.Add(2 * time.Hour)
+	again, err := w.Amend(set, func(h *drain.Hold) { h.Until = at.Add(time.Hour) })
+	if err != nil || again.Mode != drain.Drain || !again.InEffect(at) {
+		t.Errorf("%+v, %v", again, err)
+	}
+}
+
+func TestWitnessesAreThoseOfTheConfiguration(t *testing.T) {
+	none, all := config.Default(), config.Default()
+	all.Fleet = []string{"m1:9200", "m2:9200"}
+	if err := all.Budget.Database.UnmarshalText([]byte("postgres://pmcheck@db.example/pmcheck")); err != nil {
+		t.Fatal(err)
+	}
+	if w := leave.NewWorld(none); w.Claim != nil || w.Fleet != nil {
+		t.Error("a budget or a fleet is asked that is not configured")
+	}
+	if w := leave.NewWorld(all); w.Claim == nil || w.Fleet == nil {
+		t.Error("the budget or the fleet is not asked")
+	}
+}
+
+// TestKeepsIsWhatWouldBeRefusedOrWaitedFor: of the service that is asked for, and of the fleet if there is no budget.
+func TestKeepsIsWhatWouldBeRefusedOrWaitedFor(t *testing.T) {
+	kept := func(text string) []status.Obstacle {
+		return []status.Obstacle{{Kind: balancer.ObstacleLast, Text: text}}
+	}
+	s := status.Status{Services: []status.ServiceStatus{
+		{Name: drain.Master, Keeps: kept("server")},
+		{Name: "ca", Keeps: kept("ca")},
+	}}
+	budgeted := s
+	budgeted.Budget = &status.BudgetStatus{}
+	w := leave.World{
+		MaxOut: config.MaxOut{Number: 1},
+		Fleet:  func(context.Context) ([]leave.Witness, int) { return []leave.Witness{{Host: "m2", Code: 503}}, 0 },
+	}
+	const fleet = "turn: m2 of the fleet does not serve: 503, for 0s"
+	for _, tt := range []struct {
+		name    string
+		status  status.Status
+		service drain.Service
+		want    string
+	}{
+		{"every service", s, "", "last: server; last: ca; " + fleet},
+		{"the master", s, drain.Master, "last: server; " + fleet},
+		{"a service beside it", s, "ca", "last: ca"},
+		{"with a budget", budgeted, drain.Master, "last: server"},
+	} {
+		if got := texts(w.Keeps(t.Context(), tt.status, tt.service, drain.Drain)); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
 	}
 }
