@@ -106,6 +106,7 @@ func (l *crowd) note(c *conn, answer []byte) {
 		By:     ByRequest,
 		Asked:  c.asked[:c.begun],
 	}
+
 	switch code(answer) {
 	case "400":
 		r.Code = http.StatusBadRequest

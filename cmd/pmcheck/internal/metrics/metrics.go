@@ -250,6 +250,7 @@ func (s scrape) hold(h drain.Hold) {
 	by := labels{"holder", h.Holder, "service", string(h.Service)}
 	s.send("pmcheck_hold_info", "Always 1, for each hold in effect; an empty service is every service.", 1,
 		append(by, "mode", string(h.Mode)))
+
 	if !h.Since.IsZero() {
 		s.send("pmcheck_hold_since_timestamp_seconds", "When a hold was set.", seconds(h.Since), by)
 	}

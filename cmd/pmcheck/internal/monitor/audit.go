@@ -32,6 +32,7 @@ func (a audit) note(before, after *State) {
 		}
 		a.verdict(old, now)
 	}
+
 	a.warnings(before, after)
 	a.holds(before, after)
 }

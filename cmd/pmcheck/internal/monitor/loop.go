@@ -190,7 +190,7 @@ func (m *Monitor) turn(ctx context.Context, due <-chan time.Time) bool {
 	case s := <-m.lost:
 		m.probeLost(ctx, s)
 	case o := <-m.results:
-		if m.watches(o.subject) {
+		if m.watches(o.subject) { // a reload may have replaced it during the probe
 			m.observe(ctx, o.subject, o.result)
 		}
 	case f := <-m.found:
@@ -200,7 +200,7 @@ func (m *Monitor) turn(ctx context.Context, due <-chan time.Time) bool {
 		if u.Unit != "" {
 			m.probe(ctx, m.master()) // it may have started or stopped
 		}
-	case <-m.holds.Changes():
+	case <-m.holds.Changes(): // the next state reads them
 	case c := <-m.reloads:
 		m.configure(c)
 		m.start(ctx)

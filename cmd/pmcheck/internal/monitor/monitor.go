@@ -69,6 +69,8 @@ func New(c config.Config, holds *drain.Store, log *slog.Logger, hooks Hooks) *Mo
 		stop:     func() {},
 		findings: findings{latest: map[string]check.Finding{}},
 	}
+
+	// There is a State from the start: readers need not wait for the first.
 	m.state.Store(&State{})
 	m.configure(c)
 	m.publish()

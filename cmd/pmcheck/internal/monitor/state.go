@@ -43,6 +43,7 @@ func (s *State) conclude(before *State) {
 		if now.Name == drain.Master {
 			now.Verdict = check.Fold(now.Verdict, s.Findings)
 		}
+
 		// A master that was out stays out for the next daemon.
 		if now.Probes > 0 && !now.Verdict.Health.Serves() {
 			now.Memory = check.Memory{}

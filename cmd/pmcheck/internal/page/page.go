@@ -30,16 +30,19 @@ type Page struct {
 
 // New returns a page. Its template is parsed with the first request.
 func New() *Page {
-	return &Page{parsed: sync.OnceValue(func() *template.Template {
-		return template.Must(template.New("page").Funcs(template.FuncMap{
-			"clock":   text.Clock,
-			"hint":    check.Hint,
-			"when":    text.When,
-			"since":   func(t, now time.Time) string { return text.Age(now.Sub(t)) },
-			"age":     func(seconds float64) string { return text.Age(status.Seconds(seconds)) },
-			"latency": func(seconds float64) time.Duration { return status.Seconds(seconds).Round(time.Millisecond / 10) },
-		}).Parse(pageHTML))
-	})}
+	return &Page{parsed: sync.OnceValue(parse)}
+}
+
+func parse() *template.Template {
+	functions := template.FuncMap{
+		"clock":   text.Clock,
+		"hint":    check.Hint,
+		"when":    text.When,
+		"since":   func(t, now time.Time) string { return text.Age(now.Sub(t)) },
+		"age":     func(seconds float64) string { return text.Age(status.Seconds(seconds)) },
+		"latency": func(seconds float64) time.Duration { return status.Seconds(seconds).Round(time.Millisecond / 10) },
+	}
+	return template.Must(template.New("page").Funcs(functions).Parse(pageHTML))
 }
 
 // Note adds a reading of the JRuby pool to the last hour. Nil adds nothing.

@@ -116,6 +116,7 @@ func NewProbeStatus(address string, r check.Result) ProbeStatus {
 		HTTP:     r.Status,
 		Expiries: r.Expiries(),
 	}
+
 	if r.Fault != nil {
 		p.Fault = r.Fault.Error()
 		p.Reason = r.Fault.Reason

@@ -194,6 +194,7 @@ func (m Member) Serves() bool { return m.Status != nil && m.Status.Serves() }
 // AskAll asks the masters of a pool, and returns the members in the order of the hosts.
 func AskAll(ctx context.Context, hosts []string) []Member {
 	members := make([]Member, len(hosts))
+
 	var work errgroup.Group
 	work.SetLimit(atOnce)
 	for i, host := range hosts {

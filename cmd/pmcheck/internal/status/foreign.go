@@ -40,6 +40,7 @@ func sanitize(v reflect.Value) {
 		case *netip.AddrPort:
 			*known = netip.AddrPortFrom(known.Addr().WithZone(""), known.Port())
 		}
+
 		for i := range v.NumField() { // Value.Fields takes twice as long
 			if field := v.Field(i); field.CanSet() {
 				sanitize(field)

@@ -221,6 +221,8 @@ func (s ServiceStatus) mayRestartHeld() (answer string, obstacles []Obstacle) {
 	if isLeaving && len(s.Keeps)+len(s.Obstacles) > 0 {
 		return "It has not left yet: do not restart it.", append(slices.Clone(s.Keeps), s.Obstacles...)
 	}
+
+	// It has left.
 	if len(s.Obstacles) > 0 {
 		return "Not idle yet: do not restart it.", s.Obstacles
 	}
