@@ -147,6 +147,20 @@ fuzz: ## run each fuzz target for FUZZTIME
 	  done; \
 	done
 
+# A mutant that no test notices is a promise without a test, or makes no difference. Simulated pools and schedules are
+# left out: they find most mutants, and name none. gremlins reads the tree while it runs, so it must not change. It
+# takes no flags for go test.
+GREMLINS = github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
+SIMULATED = TestEverySchedule|TestSimulatedPools|TestThirtyMasters|TestAStrangerTakes|HarmsNobody|TestHostsThatReboot
+
+.PHONY: mutants
+mutants: export GOFLAGS = -short -count=1 -vet=off -parallel=32 -skip=$(SIMULATED)
+mutants: ## mutation testing of what decides who may leave, of holds and of the checks; an hour
+	@for p in cmd/pmcheck/internal/answer drain cmd/pmcheck/internal/balancer cmd/pmcheck/internal/leave check; do \
+	  $(GO) run $(GREMLINS) unleash --workers 2 --timeout-coefficient 10 --threshold-efficacy 90 \
+	    -E '^(bounded|checktest|puppetclient|text)/' ./$$p || exit 1; \
+	done
+
 .PHONY: lint
 lint: ## gofmt, vet, staticcheck, gocognit, actionlint, tidy go.mod, and shellcheck if it is installed
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'run gofmt -w on these'; exit 1; }
