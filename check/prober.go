@@ -20,7 +20,7 @@ const (
 	AcceptTime = time.Second
 )
 
-// Prober probes one master. The exported fields, including those of Client, must be
+// Prober probes one master. Its exported fields, and the Client's, must be
 // set before the first Probe. A Prober is safe for concurrent use: concurrent calls of
 // Probe wait for each other.
 type Prober struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 )
 
-// The paths that a master answers besides those of the probe.
+// Paths that a master answers.
 const (
 	poolPath   = "/status/v1/services/jruby-metrics"
 	simplePath = "/status/v1/simple/"
