@@ -8,13 +8,15 @@
 //
 //	may one more check keep the master?     the balancer that asks, by Rule
 //	does its view matter to the others?     Rule.matters: not if it is lone, or hides the hold
-//	must it have let go of the master?      Told, and Counts; not Lone while the hold is leaving
-//	does it forbid a command?               Told, Lone; and a stop, only if AllLone
+//	must it have let go of the master?      Hearing, and Counts; not Lone while the hold is leaving
+//	does it forbid a command?               Hearing, Lone
+//	does it let a stop go at once?          only if AllLone; not beside a client that MayCount, in the first minutes
+//	are its agents left to this master?     AllStranded, be it for a moment
 //	does its view replace the fleet?        Decide: only if the setting balancers lists it
 //	does it end the wait of a young daemon? Trusted
-//	does it follow a hold blindly?          Told, Blind: the fleet is asked once more
-//	does it show that others may serve?     Told, Pool
-//	does it keep the gate open?             Told, Sending, and not Lone
+//	does it follow a hold blindly?          Hearing, Blind: the fleet is asked once more
+//	does it show that others may serve?     Hearing, Pool
+//	does it keep the gate open?             Hearing, Sending, and not Lone
 //	do its connections count?               not if LoneAt its address
 package balancer
 
@@ -41,6 +43,8 @@ const (
 	slowest = time.Minute
 	// steadyChecks is how many checks in a row, none later than slowest, make a client a balancer.
 	steadyChecks = 5
+	// ProvenAfter is how long it may take until a client without a view has proved to be a balancer.
+	ProvenAfter = steadyChecks * slowest
 	// SilentAfter is how long ago a balancer must have asked last to be shown as silent: longer than a restart of
 	// HAProxy takes.
 	SilentAfter = time.Minute

@@ -60,12 +60,18 @@ func (l List) Asked() (last time.Time) {
 	return last
 }
 
-// Told returns the balancers that hear of a hold in that mode on a service: they ask for the service, and did not
+// Hearing returns the balancers that hear of a hold in that mode on a service: they ask for the service, and did not
 // choose a code that hides the hold.
-func (l List) Told(service drain.Service, mode drain.Mode) List {
+func (l List) Hearing(service drain.Service, mode drain.Mode) List {
 	return l.keep(func(b *Balancer) bool {
 		return service.Covers(b.Service) && !b.Hides(mode)
 	})
+}
+
+// MayCount returns the clients on other hosts that are no balancers yet, and may prove to be: they send no view, and
+// have not asked often enough.
+func (l List) MayCount() List {
+	return l.keep(func(b *Balancer) bool { return !b.Counts() && !b.Source.IsLoopback() })
 }
 
 // Sending returns the balancers that give new sessions to this master, by their own view.
@@ -125,8 +131,8 @@ func (l List) Trusted() List {
 // Decide reports whether views decide alone about a service in a mode: a trusted balancer shows or expects other
 // servers, and none follows blindly.
 func (l List) Decide(service drain.Service, mode drain.Mode, now time.Time) bool {
-	told := l.Told(service, mode)
-	return len(told.Trusted().Pool(now)) > 0 && len(told.Blind()) == 0
+	hearing := l.Hearing(service, mode)
+	return len(hearing.Trusted().Pool(now)) > 0 && len(hearing.Blind()) == 0
 }
 
 // LoneAt reports whether trusted balancers at an address all have this master alone: their agents can go nowhere

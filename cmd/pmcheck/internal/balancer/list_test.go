@@ -51,22 +51,23 @@ func nodes(list List) string {
 
 func TestWhichBalancersCount(t *testing.T) {
 	now := time.Now()
-	told := everyKind(now).Told("server", drain.Drain)
+	hearing := everyKind(now).Hearing("server", drain.Drain)
 	for question, tt := range map[string]struct {
 		got  List
 		want string
 	}{
-		"hears of a hold on the server": {told, "pair expects out alone alone-listed widowed starts turn blind " +
+		"hears of a hold on the server": {hearing, "pair expects out alone alone-listed widowed starts turn blind " +
 			"blind-listed person pair-listed"},
-		"hears of a hold in maint":      {everyKind(now).Told("ca", drain.Maint), "ca"},
-		"hears of a hold on everything": {everyKind(now)[11:].Told("", drain.Drain), "pair-listed ca"},
-		"still sends": {told.Sending(), "pair expects alone alone-listed widowed starts turn " +
+		"hears of a hold in maint":      {everyKind(now).Hearing("ca", drain.Maint), "ca"},
+		"hears of a hold on everything": {everyKind(now)[11:].Hearing("", drain.Drain), "pair-listed ca"},
+		"still sends": {hearing.Sending(), "pair expects alone alone-listed widowed starts turn " +
 			"pair-listed"},
-		"follows blindly":         {told.Blind(), "blind blind-listed"},
-		"has this master alone":   {told.Lone(now), "alone alone-listed widowed turn"},
-		"shows or expects others": {told.Pool(now), "pair expects out starts pair-listed"},
-		"is trusted":              {told.Trusted(), "alone-listed blind-listed pair-listed"},
-		"does not have it alone": {told.Without(told.Lone(now)), "pair expects out starts blind blind-listed person " +
+		"follows blindly":         {hearing.Blind(), "blind blind-listed"},
+		"has this master alone":   {hearing.Lone(now), "alone alone-listed widowed turn"},
+		"shows or expects others": {hearing.Pool(now), "pair expects out starts pair-listed"},
+		"may prove to count":      {hearing.MayCount(), "person"},
+		"is trusted":              {hearing.Trusted(), "alone-listed blind-listed pair-listed"},
+		"does not have it alone": {hearing.Without(hearing.Lone(now)), "pair expects out starts blind blind-listed person " +
 			"pair-listed"},
 	} {
 		if got := nodes(tt.got); got != tt.want {

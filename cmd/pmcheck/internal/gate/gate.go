@@ -197,12 +197,12 @@ func (g *Gate) sends(ctx context.Context, leaving bool) string {
 		return ""
 	}
 
-	told := st.Balancers.Told(drain.Master, st.Master().Mode)
+	hearing := st.Balancers.Hearing(drain.Master, st.Master().Mode)
 	if leaving {
 		// Lone balancers send until the hold is firm.
-		told = told.Without(told.Lone(st.Time))
+		hearing = hearing.Without(hearing.Lone(st.Time))
 	}
-	if sending := told.Sending(); len(sending) > 0 {
+	if sending := hearing.Sending(); len(sending) > 0 {
 		return "balancer " + sending[0].Label() + " still sends"
 	}
 	return ""

@@ -39,7 +39,8 @@ type Request struct {
 // Kind is the kind of an Error.
 type Kind int
 
-// The kinds. After Refused and Silent, the master is not held. After NotIdle, the hold stays, and is leaving unless
+// The kinds. After Refused and Silent, the master is not held; a stop that is refused goes on at once, and its agents
+// are cut off. After NotIdle, the hold stays, and is leaving unless
 // it was firm from the start or the service stops in any case.
 const (
 	Refused Kind = iota // the last server, or a slot or a turn that did not come
@@ -74,7 +75,7 @@ type departure struct {
 	set   drain.Hold // zero while no hold is set
 	setAt time.Time  // when the hold was written first
 
-	told       bool // every balancer has let go of the master, or the stop goes on regardless
+	told       bool // every balancer has let go of the master, or is not waited for: --now, or a stop goes on regardless
 	regardless bool // the stop goes on although some balancer has not let go
 }
 
@@ -290,7 +291,7 @@ func (d *departure) lookAtLone(ctx context.Context) (list []status.Obstacle, err
 // hearing returns the balancers that hear of the hold.
 func (d *departure) hearing() balancer.List {
 	h := d.want.Hold
-	return d.seen.status.Balancers.Told(h.Service, h.Mode)
+	return d.seen.status.Balancers.Hearing(h.Service, h.Mode)
 }
 
 // lone returns the balancers that hear of the hold and have this master alone.
@@ -360,7 +361,7 @@ func (d *departure) remaining(connections []sockets.Connection) (list []status.O
 	return list
 }
 
-// unattended returns since when balancers find no daemon.
+// unattended returns since when balancers may find no daemon that uses this master.
 func (d *departure) unattended() time.Time {
 	if d.seen.absent() {
 		return d.seen.ran

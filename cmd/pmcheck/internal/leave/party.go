@@ -30,11 +30,12 @@ type party interface {
 	wanted(ctx context.Context) error
 	// mustStay returns why the pool cannot do without the master at all, as far as that counts in a phase.
 	mustStay(of phase) []status.Obstacle
-	// insists reports whether the master leaves in any case, whatever cannot be asked.
+	// insists reports whether the master leaves although a witness does not answer, or its time is over. What mustStay
+	// returns holds nevertheless.
 	insists() bool
 	// retries reports whether the budget's database is asked again after it has not answered for some time.
 	retries(unanswered time.Duration) bool
-	// waitsFor returns the balancers that must let go of the master before its hold is firm.
+	// waitsFor returns the balancers that must let go of the master: all of them, once the hold is firm.
 	waitsFor(list balancer.List) balancer.List
 	// expectsAgents reports whether agents that may be left, or may come, are waited for.
 	expectsAgents() bool
@@ -158,20 +159,29 @@ func (s *stop) mustStay(of phase) (list []status.Obstacle) {
 		return nil
 	}
 
+	// A daemon that has not run for long may not know yet that a client without a view is a balancer. A lone balancer
+	// that any client can claim to be must not end the drain meanwhile.
+	hearing := s.way.hearing()
+	trusted := len(hearing.WithAgents().Trusted()) > 0
+	unproven := seen.Time.Sub(seen.Started) < balancer.ProvenAfter && len(hearing.MayCount()) > 0
+	if unproven && !trusted {
+		return nil
+	}
+
 	// The master is held, firm: balancers send it no agents.
 	if isOut(seen.Master()) {
 		return nil
 	}
 
 	// Until there is a hold, the budget and the fleet are asked. They know of masters that balancers have given up, and
-	// any client can claim to be a balancer.
+	// any client can claim to be a balancer. Beside a balancer that is not trusted, a stop may be refused with a hold set,
+	// which is lifted then.
 	asksOthers := s.way.world.Claim != nil || s.way.world.Fleet != nil
-	trusted := len(s.way.hearing().WithAgents().Trusted()) > 0
 	if of < phaseTold && asksOthers && !trusted {
 		return nil
 	}
 
-	if !s.way.hearing().AllLone(seen.Time) {
+	if !hearing.AllLone(seen.Time) {
 		return nil
 	}
 	for _, b := range s.way.lone() {

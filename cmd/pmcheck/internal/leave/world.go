@@ -36,7 +36,8 @@ type World struct {
 
 	// MaxOut is how many masters of a fleet may be out.
 	MaxOut config.MaxOut
-	// Claim claims a slot, see budget.Client; nil without a budget.
+	// Claim claims a slot, see budget.Client; nil without a budget. It returns within budget.Timeout. Its error is a
+	// budget.TakenError, or wraps budget.ErrUnreachable.
 	Claim func(ctx context.Context, want budget.Claim) error
 	// Fleet asks the other masters, see NewFleet; nil if no fleet is known.
 	Fleet func(ctx context.Context) (others []Witness, place int)
