@@ -109,4 +109,3 @@ func TestTheMapIsTrue(t *testing.T) {
 		}
 	}
 }
-

@@ -76,6 +76,13 @@ func TestEverySettingHasAParameter(t *testing.T) {
 	rendered := lab.ReadFile(t, "packaging/puppet/manifests/config.pp")
 	loaded, err := config.Load(config.Options{File: lab.File(t, "packaging/pmcheck.yaml")})
 	lab.Must(t, err)
+	sections := regexp.MustCompile(`pmcheck::\((.*)\)\$`).FindStringSubmatch(
+		lab.ReadFile(t, "packaging/puppet/data/common.yaml"))
+	if sections == nil {
+		t.Fatal("data/common.yaml has no lookup_options")
+	}
+	merged := regexp.MustCompile(`\|(` + sections[1] + `)\|`)
+
 	for _, setting := range loaded.Settings() {
 		name, inner, nested := strings.Cut(setting.Key, ".")
 		if !regexp.MustCompile(`(?m)^ .*\$` + name + `\b.* = `).MatchString(manifest) {
@@ -87,6 +94,9 @@ func TestEverySettingHasAParameter(t *testing.T) {
 		if nested && !strings.Contains(lab.ReadFile(t, "packaging/puppet/types/"+name+".pp"),
 			"Optional['"+inner+"']") {
 			t.Errorf("type Pmcheck::%s has no %s", name, inner)
+		}
+		if nested && !merged.MatchString("|"+name+"|") {
+			t.Errorf("data/common.yaml does not merge the section %s from several levels of Hiera", name)
 		}
 	}
 }
