@@ -119,7 +119,6 @@ func isLast(left []status.Obstacle) bool {
 	return slices.ContainsFunc(left, func(o status.Obstacle) bool { return o.Kind == balancer.ObstacleLast })
 }
 
-// fileHint returns what to do about a file that cannot be changed; empty if that is not known.
 // fileHint returns what helps against an error of a file; empty if nothing is known to.
 func fileHint(err error) string {
 	if errors.Is(err, fs.ErrPermission) {
