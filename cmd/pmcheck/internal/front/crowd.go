@@ -51,14 +51,14 @@ func (l *crowd) Accept() (net.Conn, error) {
 
 		client := admitted.party.address
 		if l.allowed != nil && !l.allowed(client) {
+			l.refuse(Refusal{Client: client, By: ByAllow}) // it is counted before it notices
 			c.Close()
-			l.refuse(Refusal{Client: client, By: ByAllow})
 			continue
 		}
 
 		if evicted := l.admit(admitted); evicted != nil {
-			evicted.Conn.Close() // its reader sees the end and closes it properly
 			l.refuse(Refusal{Client: evicted.party.address, By: ByLimit})
+			evicted.Conn.Close() // its reader sees the end and closes it properly
 		}
 		return admitted, nil
 	}
