@@ -49,16 +49,22 @@ func TestDoubts(t *testing.T) {
 	}
 }
 
-// assertAgentServed requests what needs a JRuby as an agent does, with OpenSSL.
+// assertAgentServed fails the test unless an agent is served.
 func assertAgentServed(t *testing.T, s *lab.PuppetServer, name string) {
+	t.Helper()
+	lab.Output(t, askAsAgent(t, s, name))
+}
+
+// askAsAgent returns a command that requests what needs a JRuby as an agent does, with OpenSSL.
+func askAsAgent(t *testing.T, s *lab.PuppetServer, name string) *exec.Cmd {
 	t.Helper()
 	files := s.CertFiles(agentName)
 	host, port, err := net.SplitHostPort(s.Address())
 	lab.Must(t, err)
-	lab.Output(t, exec.Command(lab.Need(t, "curl", "curl"), "--noproxy", "*", "--silent", "--show-error", "--fail",
+	return exec.Command(lab.Need(t, "curl", "curl"), "--noproxy", "*", "--silent", "--show-error", "--fail",
 		"--cacert", files.CA, "--cert", files.Certificate, "--key", files.Key,
 		"--resolve", fmt.Sprintf("%s:%s:%s", name, port, host),
-		"https://"+net.JoinHostPort(name, port)+"/puppet/v3/environments"))
+		"https://"+net.JoinHostPort(name, port)+"/puppet/v3/environments")
 }
 
 // startAnew starts the server again with these lines in webserver.conf.
@@ -71,29 +77,41 @@ func startAnew(t *testing.T, s *lab.PuppetServer, webserver string) {
 
 func testCiphers(t *testing.T, s *lab.PuppetServer) {
 	r := lab.StartSite(t, lab.SiteOptions{Server: s})
+	const tlsFailed = "unhealthy: tls-failed"
 	for _, tt := range []struct {
 		ciphers string
-		dheOnly bool
+		rsa     bool   // key exchange
+		answer  string // although agents are served
 	}{
-		{ciphers: "TLS_RSA_WITH_AES_128_GCM_SHA256"},
-		{ciphers: "TLS_DHE_RSA_WITH_AES_256_GCM_SHA384", dheOnly: true},
+		{ciphers: "TLS_RSA_WITH_AES_128_GCM_SHA256", rsa: true},
+		{ciphers: "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256"},
+		{ciphers: "TLS_DHE_RSA_WITH_AES_256_GCM_SHA384", answer: tlsFailed},
 		// Of the Foreman's puppet module, 2018 to 2020. Go has no CBC with SHA-256 and a key of 256 bits.
-		{ciphers: "TLS_RSA_WITH_AES_256_CBC_SHA256, TLS_RSA_WITH_AES_256_CBC_SHA"},
+		{ciphers: "TLS_RSA_WITH_AES_256_CBC_SHA256, TLS_RSA_WITH_AES_256_CBC_SHA", rsa: true},
 	} {
 		startAnew(t, s, "cipher-suites: ["+tt.ciphers+"], ssl-protocols: [TLSv1.2]")
-		if tt.dheOnly {
-			r.WaitRefusal("unhealthy: tls-failed", startTime)
+		switch {
+		case tt.rsa && !s.HasRSAKeyExchange(): // then it starts without any suite, and closes each connection
+			r.WaitRefusal("unhealthy: connection-lost", startTime)
+			if out, err := askAsAgent(t, s, s.Certname()).CombinedOutput(); err == nil {
+				t.Errorf("%s: agents are served: %s", tt.ciphers, out)
+			}
+		case tt.answer == tlsFailed:
+			r.WaitRefusal(tlsFailed, startTime)
 			if detail := r.Status().Services[0].Verdict.Detail; !strings.Contains(detail, "handshake failure") {
 				t.Errorf("%s: %s", tt.ciphers, detail)
 			}
-		} else {
+			assertAgentServed(t, s, s.Certname())
+		default:
 			r.WaitVerdict("healthy: ok", startTime)
+			assertAgentServed(t, s, s.Certname())
 		}
-		assertAgentServed(t, s, s.Certname())
 		t.Logf("measured: %s: %s", tt.ciphers, r.Answer())
 	}
 
-	// The other way round: with an expired CRL, the same server refuses every agent.
+	// The other way round: with an expired CRL, the server refuses every agent.
+	startAnew(t, s, "cipher-suites: [TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256], ssl-protocols: [TLSv1.2]")
+	r.WaitVerdict("healthy: ok", startTime)
 	s.ExpireCRL()
 	r.WaitRefusal("unhealthy: crl-expired", 20*time.Second)
 	s.RenewCRL()

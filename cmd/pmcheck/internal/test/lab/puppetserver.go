@@ -138,6 +138,23 @@ func (s *PuppetServer) Pid() int { return s.proc.cmd.Process.Pid }
 // Address returns the host:port the server listens on.
 func (s *PuppetServer) Address() string { return s.addr }
 
+// HasRSAKeyExchange reports whether the server's Java has cipher suites with RSA key exchange. OpenJDK 17.0.15 has,
+// and 21.0.13 has disabled them (jdk.tls.disabledAlgorithms): with no other suite, Puppet Server serves no agent.
+func (s *PuppetServer) HasRSAKeyExchange() bool {
+	s.tb.Helper()
+	files, err := filepath.Glob(filepath.Join(s.root, "etc/java-*-openjdk/security/java.security"))
+	Must(s.tb, err)
+	if len(files) != 1 {
+		s.tb.Fatalf("which is the server's Java? %q", files)
+	}
+	for line := range strings.Lines(Read(s.tb, files[0])) {
+		if !strings.HasPrefix(line, "#") && strings.Contains(line, "TLS_RSA_*") {
+			return false
+		}
+	}
+	return true
+}
+
 // Certname returns the name in the server's certificate.
 func (s *PuppetServer) Certname() string { return "master.lab.example" }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -136,7 +137,20 @@ func (p *pool) identity(certname string) *tls.Config {
 	lab.Must(p.t, err)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(read("certs/ca.pem"))
-	return &tls.Config{ServerName: service, RootCAs: roots, Certificates: []tls.Certificate{pair}}
+	return &tls.Config{
+		ServerName:   service,
+		RootCAs:      roots,
+		Certificates: []tls.Certificate{pair},
+		CipherSuites: everySuite(),
+	}
+}
+
+// everySuite returns what Go can speak: OpenSSL, in real agents, offers RSA key exchange too.
+func everySuite() (ids []uint16) {
+	for _, suite := range slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) {
+		ids = append(ids, suite.ID)
+	}
+	return ids
 }
 
 // sh runs a command line on a master, as an operator types it.
