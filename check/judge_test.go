@@ -202,3 +202,27 @@ func result(asked time.Time, reason check.Reason) check.Result {
 	}
 	return r
 }
+
+// TestVerdictsAreToldApartByHealthAndReason: neither its time nor its detail makes a verdict another one.
+func TestVerdictsAreToldApartByHealthAndReason(t *testing.T) {
+	refused := check.Verdict{Health: check.Unhealthy, Reason: puppetclient.Refused}
+	for _, tt := range []struct {
+		name  string
+		other check.Verdict
+		line  string
+		same  bool
+	}{
+		{"a later one", check.Verdict{Health: check.Unhealthy, Reason: puppetclient.Refused, Since: time.Now()},
+			"unhealthy: refused", true},
+		{"another reason", check.Verdict{Health: check.Unhealthy, Reason: puppetclient.Timeout}, "unhealthy: timeout", false},
+		{"another health", check.Verdict{Health: check.Busy, Reason: puppetclient.Refused}, "busy: refused", false},
+		{"no fault", check.Verdict{Health: check.Healthy, Reason: check.OK}, "healthy", false},
+	} {
+		if got := refused.Same(tt.other); got != tt.same {
+			t.Errorf("%s: the same: %v", tt.name, got)
+		}
+		if got := tt.other.String(); got != tt.line {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.line)
+		}
+	}
+}
