@@ -111,7 +111,7 @@ explore: ## every schedule in which masters may leave, in virtual time; a quarte
 	PMCHECK_LONG=1 $(GO) test -count 1 -v -timeout 2h -run '^TestEverySchedule$$' ./cmd/pmcheck/internal/balancer
 
 .PHONY: e2e
-e2e: deps-all ## a pool of masters restarted, upgraded and rebooted under load, beside the xinetd check; herds of agents; an hour and a quarter
+e2e: deps-all ## a pool of masters restarted, upgraded and rebooted under load, beside the xinetd check; herds of agents; an hour and a half
 	PMCHECK_LONG=1 $(GO) test -count 1 -v -timeout 5h ./cmd/pmcheck/internal/test/pool
 
 .PHONY: faults
