@@ -61,7 +61,7 @@ func Decide(m monitor.Moment, codes Codes, spare bool) Answer {
 		return Answer{Code: code, Body: Serving}
 	}
 
-	if codes.Unhealthy < http.StatusBadRequest { // the balancer asks for the hold only
+	if codes.HidesVerdict() { // the balancer asks for the hold only
 		return Answer{Code: codes.Unhealthy, Body: Serving}
 	}
 	return Answer{Code: codes.Unhealthy, Body: string(m.Verdict.Health) + ": " + string(m.Verdict.Reason)}

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 // Codes are the status codes that a balancer chose. The zero value means 503
@@ -24,6 +26,24 @@ func (c Codes) Filled() Codes {
 		Unhealthy: cmp.Or(c.Unhealthy, usual),
 	}
 }
+
+// All returns every code, with the default in place of zero.
+func (c Codes) All() []int {
+	c = c.Filled()
+	return []int{c.Drain, c.Maint, c.Unhealthy}
+}
+
+// Hides reports whether the codes hide a mode from the balancer that chose them: it asks for the verdict.
+func (c Codes) Hides(mode drain.Mode) bool {
+	c = c.Filled()
+	if mode == drain.Drain {
+		return c.Drain < http.StatusBadRequest
+	}
+	return c.Maint < http.StatusBadRequest
+}
+
+// HidesVerdict reports whether the codes hide the verdict from the balancer that chose them: it asks for the hold.
+func (c Codes) HidesVerdict() bool { return c.Filled().Unhealthy < http.StatusBadRequest }
 
 // ParseCodes parses the query of a balancer's request. The problem is empty if the
 // query is well formed; it never repeats what the client sent.

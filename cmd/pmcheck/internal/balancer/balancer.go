@@ -235,15 +235,6 @@ func (b *Balancer) Label() string {
 	return b.Source.String()
 }
 
-// Hides reports whether the balancer chose a code that hides the mode from it: it asks for the verdict.
-func (b *Balancer) Hides(mode drain.Mode) bool {
-	codes := b.Codes.Filled()
-	if mode == drain.Drain {
-		return codes.Drain < http.StatusBadRequest
-	}
-	return codes.Maint < http.StatusBadRequest
-}
-
 func (b *Balancer) gone(now time.Time) bool {
 	least := goneAfter
 	isDown := b.View != nil && b.Refused()

@@ -42,7 +42,7 @@ func (b *Balancer) impossible() string {
 		return "names"
 	}
 
-	codes := []int{b.Drain, b.Maint, b.Unhealthy, b.Answer.Code}
+	codes := append(b.Codes.All(), b.Answer.Code)
 	if slices.ContainsFunc(codes, isNoCode) {
 		return "codes"
 	}

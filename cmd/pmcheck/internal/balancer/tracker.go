@@ -39,7 +39,7 @@ type key struct {
 func (b *Balancer) key() key {
 	k := key{source: b.Source, node: b.Node, name: b.Name, service: b.Service}
 	if k.name == "" && k.node == "" {
-		k.codes = b.Codes
+		k.codes = b.Codes.Filled()
 	}
 	return k
 }

@@ -1,9 +1,6 @@
 package balancer
 
-import (
-	"fmt"
-	"net/http"
-)
+import "fmt"
 
 // TurnWarnings returns what is wrong with the backends in which masters take turns, in sentences. By the views of its
 // own backend alone a pool cannot be certain: two masters whose checks are under way at the same moment both see the
@@ -35,13 +32,11 @@ func (b *Balancer) turnWarning(turns List) string {
 			"taken in it, with its agents: rename it", b.Label(), b.Backend(), TurnBackend)
 	}
 	// A balancer that hides the verdict has unhealthy servers, too.
-	if turns[0].Others() != b.Others() && !b.hidesVerdict() {
+	if turns[0].Others() != b.Others() && !b.HidesVerdict() {
 		return fmt.Sprintf("balancer %s: backend %s has %d servers, but %s has %d",
 			b.Label(), TurnBackend, turns[0].Others()+1, b.Backend(), b.Others()+1)
 	}
 	return ""
 }
-
-func (b *Balancer) hidesVerdict() bool { return b.Codes.Filled().Unhealthy < http.StatusBadRequest }
 
 func (b *Balancer) sharesHAProxy(o *Balancer) bool { return b.Node == o.Node && b.Source == o.Source }
