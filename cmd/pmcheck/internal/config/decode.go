@@ -26,6 +26,7 @@ import (
 
 // decode sets the settings that pmcheck.yaml or the environment has. A value that cannot be read is not set.
 func (l *loader) decode(file string, data []byte) {
+	l.keys = keysOf(&l.config)
 	v := viper.New()
 	_ = v.MergeConfigMap(l.read(file, data)) // it returns no error
 	l.override(v)
@@ -94,10 +95,9 @@ func (l *loader) entry(prefix, name string, n *yaml.Node, at place) (value any, 
 		return nil, false
 	}
 
-	keys := l.keys()
-	isSection, known := keys[key]
+	isSection, known := l.keys[key]
 	if !known {
-		l.fault(at, "", "unknown setting "+show(key), suggest(key, slices.Sorted(maps.Keys(keys))))
+		l.fault(at, "", "unknown setting "+show(key), suggest(key, slices.Sorted(maps.Keys(l.keys))))
 		return nil, false
 	}
 	if isSection {
@@ -126,10 +126,10 @@ func (l *loader) value(n *yaml.Node, key string, at place) any {
 	return nil
 }
 
-// keys returns the keys of all settings and sections, and whether each is a section.
-func (l *loader) keys() map[string]bool {
+// keysOf returns the keys of all settings and sections, and whether each is a section.
+func keysOf(c *Config) map[string]bool {
 	keys := map[string]bool{}
-	for _, f := range fields(&l.config) {
+	for _, f := range fields(c) {
 		keys[f.key] = false
 		if section, _, nested := strings.Cut(f.key, "."); nested {
 			keys[section] = true

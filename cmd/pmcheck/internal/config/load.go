@@ -82,6 +82,7 @@ func (l *Loaded) Settings() []Setting {
 type loader struct {
 	options Options
 	config  Config
+	keys    map[string]bool // of all settings and sections: whether each is a section
 	places  map[string]place
 	faults  []Fault
 	doubt   error
