@@ -10,7 +10,7 @@
 //	does its view matter to the others?     Rule.matters: not if it is lone, or hides the hold
 //	must it have let go of the master?      Hearing, and Counts; not Lone while the hold is leaving
 //	does it forbid a command?               Hearing, Lone
-//	does it let a stop go at once?          only if AllLone
+//	does it let a stop go at once?          only if AllLone; not beside a client that MayCount, in the first minutes
 //	are its agents left to this master?     AllStranded, be it for a moment
 //	does its view replace the fleet?        Decide: only if the setting balancers lists it
 //	does it end the wait of a young daemon? Trusted
@@ -43,6 +43,8 @@ const (
 	slowest = time.Minute
 	// steadyChecks is how many checks in a row, none later than slowest, make a client a balancer.
 	steadyChecks = 5
+	// ProvenAfter is how long it may take until a client without a view has proved to be a balancer.
+	ProvenAfter = steadyChecks * slowest
 	// SilentAfter is how long ago a balancer must have asked last to be shown as silent: longer than a restart of
 	// HAProxy takes.
 	SilentAfter = time.Minute

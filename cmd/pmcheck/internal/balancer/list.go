@@ -68,6 +68,15 @@ func (l List) Hearing(service drain.Service, mode drain.Mode) List {
 	})
 }
 
+// MayCount returns the clients on other hosts that are no balancers yet, and may prove to be: they send no view, and
+// have asked again within a minute, but not often enough. A monitoring check asks less often.
+func (l List) MayCount() List {
+	return l.keep(func(b *Balancer) bool {
+		asksAgain := b.Checks > 1
+		return asksAgain && !b.Counts() && !b.Source.IsLoopback()
+	})
+}
+
 // Sending returns the balancers that give new sessions to this master, by their own view.
 func (l List) Sending() List {
 	return l.keep(func(b *Balancer) bool { return b.View != nil && b.View.Sends() })

@@ -28,6 +28,7 @@ func everyKind(now time.Time) List {
 		{Node: "blind", Checks: steadyChecks},
 		{Node: "blind-listed", Checks: 1, Listed: true},
 		{Node: "person", Checks: 1},
+		{Node: "newcomer", Checks: 2},
 		{Node: "hides", View: view("UP", 100, 100), Codes: answer.Codes{Drain: 200}},
 		{Node: "pair-listed", View: view("UP", 100, 200), OthersWeight: 100, OthersSeen: now, Listed: true},
 		{Node: "ca", View: view("UP", 100, 100)},
@@ -57,17 +58,18 @@ func TestWhichBalancersCount(t *testing.T) {
 		want string
 	}{
 		"hears of a hold on the server": {hearing, "pair expects out alone alone-listed widowed starts turn blind " +
-			"blind-listed person pair-listed"},
+			"blind-listed person newcomer pair-listed"},
 		"hears of a hold in maint":      {everyKind(now).Hearing("ca", drain.Maint), "ca"},
-		"hears of a hold on everything": {everyKind(now)[11:].Hearing("", drain.Drain), "pair-listed ca"},
+		"hears of a hold on everything": {everyKind(now)[12:].Hearing("", drain.Drain), "pair-listed ca"},
 		"still sends": {hearing.Sending(), "pair expects alone alone-listed widowed starts turn " +
 			"pair-listed"},
 		"follows blindly":         {hearing.Blind(), "blind blind-listed"},
 		"has this master alone":   {hearing.Lone(now), "alone alone-listed widowed turn"},
 		"shows or expects others": {hearing.Pool(now), "pair expects out starts pair-listed"},
+		"may prove to count":      {hearing.MayCount(), "newcomer"},
 		"is trusted":              {hearing.Trusted(), "alone-listed blind-listed pair-listed"},
 		"does not have it alone": {hearing.Without(hearing.Lone(now)), "pair expects out starts blind blind-listed " +
-			"person pair-listed"},
+			"person newcomer pair-listed"},
 	} {
 		if got := nodes(tt.got); got != tt.want {
 			t.Errorf("%s: %s\nwant %s", question, got, tt.want)

@@ -183,6 +183,15 @@ func TestOut(t *testing.T) {
 		s.Balancers = balancer.List{lone(s.Time)}
 		s.Started = s.Started.Add(2*time.Minute + time.Second)
 	})
+	beforeFiveChecks := sees(func(s *status.Status) {
+		blind := status.Balancer{
+			Source:  netip.MustParseAddr("198.51.100.9"),
+			Service: drain.Master,
+			Seen:    s.Time,
+			Checks:  4,
+		}
+		s.Balancers = balancer.List{lone(s.Time), blind}
+	})
 	forged := sees(func(s *status.Status) {
 		b := lone(s.Time)
 		b.View.WeightTotal, b.OthersWeight, b.OthersSeen = 200, 100, s.Time
@@ -673,6 +682,14 @@ func TestOut(t *testing.T) {
 			err:     "must stay in service",
 			least:   10 * time.Second,
 			within:  16 * time.Second,
+		},
+		{
+			name:    "a stop, and a client may prove to be a balancer beside a stranger that has this master alone",
+			world:   beforeFiveChecks,
+			request: command(stop),
+			holds:   guard,
+			least:   5 * time.Second,
+			within:  2 * time.Minute,
 		},
 		{
 			name:    "a view that any client can send switches no fleet off",

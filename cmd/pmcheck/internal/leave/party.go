@@ -159,6 +159,15 @@ func (s *stop) mustStay(of phase) (list []status.Obstacle) {
 		return nil
 	}
 
+	// A daemon that has not run for long may not know yet that a client without a view is a balancer. A lone balancer
+	// that any client can claim to be must not end the drain meanwhile.
+	hearing := s.way.hearing()
+	trusted := len(hearing.WithAgents().Trusted()) > 0
+	unproven := seen.Time.Sub(seen.Started) < balancer.ProvenAfter && len(hearing.MayCount()) > 0
+	if unproven && !trusted {
+		return nil
+	}
+
 	// The master is held, firm: balancers send it no agents.
 	if isOut(seen.Master()) {
 		return nil
@@ -168,8 +177,6 @@ func (s *stop) mustStay(of phase) (list []status.Obstacle) {
 	// any client can claim to be a balancer. Beside a balancer that is not trusted, a stop may be refused with a hold set,
 	// which is lifted then.
 	asksOthers := s.way.world.Claim != nil || s.way.world.Fleet != nil
-	hearing := s.way.hearing()
-	trusted := len(hearing.WithAgents().Trusted()) > 0
 	if of < phaseTold && asksOthers && !trusted {
 		return nil
 	}

@@ -26,25 +26,30 @@ func DEB(tb testing.TB, version string) string {
 // returns the directory in which they are. Without a version they have that of the tree.
 func Packages(tb testing.TB, tree, version string) string {
 	tb.Helper()
-	self, err := os.Executable() // go test removes its directory
-	Must(tb, err)
-	dist := filepath.Join(filepath.Dir(self), "packages", version, tree)
-	building.Lock()
-	defer building.Unlock()
-	if _, err := os.Stat(dist); err == nil {
+	packages.Lock()
+	defer packages.Unlock()
+	key := [2]string{tree, version}
+	if dist, ok := packages.built[key]; ok {
 		return dist
 	}
+
+	self, err := os.Executable() // go test removes its directory
+	Must(tb, err)
+	dist, err := os.MkdirTemp(filepath.Dir(self), "packages-")
+	Must(tb, err)
 	cmd := exec.Command("packaging/build", "packages", runtime.GOARCH)
 	cmd.Dir = tree
 	cmd.Env = append(os.Environ(), "DIST="+dist, "VERSION="+version)
-	if err := RunOutside(cmd); err != nil {
-		os.RemoveAll(dist)
-		tb.Fatal(err)
-	}
+	Must(tb, RunOutside(cmd))
+	packages.built[key] = dist
 	return dist
 }
 
-var building sync.Mutex
+// packages are the directories that this process built, by tree and version.
+var packages = struct {
+	sync.Mutex
+	built map[[2]string]string
+}{built: map[[2]string]string{}}
 
 // Serve serves a directory to the hosts of the network until the test ends, and returns its URL.
 func (n *Network) Serve(dir string) string {
