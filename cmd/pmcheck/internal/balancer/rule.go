@@ -2,14 +2,13 @@ package balancer
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -42,7 +41,7 @@ func NewRule(m monitor.Moment, leaves func(service drain.Service) bool, maxOut c
 
 // Keeps returns why balancers of the service keep a master that is leaving. If the master is ready, it returns why
 // they would keep it. With a budget, which decides between masters, they would only ask for another server.
-func (r Rule) Keeps(all List, budget bool) (list []Obstacle) {
+func (r Rule) Keeps(all List, budget bool) (list []obstacle.Obstacle) {
 	trial := r.mode == drain.Ready
 	if trial {
 		r.mode = drain.Drain
@@ -63,7 +62,7 @@ func (r Rule) Keeps(all List, budget bool) (list []Obstacle) {
 			continue
 		}
 		// Without a hold every balancer has the master in, so all but the first would wait for another.
-		if trial && why.Kind == ObstacleOrder {
+		if trial && why.Kind == obstacle.Order {
 			continue
 		}
 		list = append(list, why)
@@ -73,7 +72,7 @@ func (r Rule) Keeps(all List, budget bool) (list []Obstacle) {
 
 // keptBy reports whether balancer b keeps the master, and why: it is then answered by the verdict, as if
 // there was no hold. all are the balancers that still ask, b among them.
-func (r Rule) keptBy(b *Balancer, all List) (why Obstacle, keeps bool) {
+func (r Rule) keptBy(b *Balancer, all List) (why obstacle.Obstacle, keeps bool) {
 	if !r.asks(b) {
 		return why, false
 	}
@@ -100,12 +99,12 @@ func (r Rule) asks(b *Balancer) bool {
 // waits reports whether balancer b, which has the master in, may not miss it yet: it must be able to do without this
 // master now and at the check before, no other balancer may show that it cannot, and each balancer before it, by node
 // and name, must have the master out.
-func (r Rule) waits(b *Balancer, all List) (why Obstacle, waits bool) {
+func (r Rule) waits(b *Balancer, all List) (why obstacle.Obstacle, waits bool) {
 	if !b.fits(r.maxOut, r.now) {
 		return b.without(r.now), true
 	}
 	if !b.fitted {
-		return NewObstacle(ObstacleTurn, "balancer %s has its other servers only since now", b.Label()), true
+		return obstacle.New(obstacle.Turn, "balancer %s has its other servers only since now", b.Label()), true
 	}
 
 	for _, o := range r.others(b, all) {
@@ -113,7 +112,7 @@ func (r Rule) waits(b *Balancer, all List) (why Obstacle, waits bool) {
 			return o.without(r.now), true
 		}
 		if o.View.Sends() && o.before(b) {
-			return NewObstacle(ObstacleOrder, "balancer %s comes first", o.Label()), true
+			return obstacle.New(obstacle.Order, "balancer %s comes first", o.Label()), true
 		}
 	}
 	return why, false
@@ -121,12 +120,12 @@ func (r Rule) waits(b *Balancer, all List) (why Obstacle, waits bool) {
 
 // takesBack reports whether balancer b, which has the master out, takes it back: out of order, or because it misses
 // too many servers.
-func (r Rule) takesBack(b *Balancer, all List) (why Obstacle, takesBack bool) {
+func (r Rule) takesBack(b *Balancer, all List) (why obstacle.Obstacle, takesBack bool) {
 	// A balancer before this one has taken the master back, or has not let it go since the hold was set again. Another
 	// master may leave that one meanwhile, and then wait for this one, for ever.
 	for _, o := range r.others(b, all) {
 		if o.View.Sends() && o.before(b) {
-			return NewObstacle(ObstacleOrder, "balancer %s comes first", o.Label()), true
+			return obstacle.New(obstacle.Order, "balancer %s comes first", o.Label()), true
 		}
 	}
 
@@ -184,20 +183,20 @@ func (b *Balancer) fits(maxOut config.MaxOut, now time.Time) bool {
 }
 
 // without says which server the balancer cannot do without: this one, or a server that is missing.
-func (b *Balancer) without(now time.Time) Obstacle {
+func (b *Balancer) without(now time.Time) obstacle.Obstacle {
 	missing, since := b.Missing(now)
 	if missing == 0 {
 		return b.Alone()
 	}
 	if b.Spare() == 0 {
-		return NewObstacle(ObstacleTurn, "balancer %s has had no other server for %s", b.Label(), text.Age(since))
+		return obstacle.New(obstacle.Turn, "balancer %s has had no other server for %s", b.Label(), text.Age(since))
 	}
-	return NewObstacle(ObstacleTurn, "balancer %s has been missing a server for %s", b.Label(), text.Age(since))
+	return obstacle.New(obstacle.Turn, "balancer %s has been missing a server for %s", b.Label(), text.Age(since))
 }
 
 // Alone says that the balancer has no other server.
-func (b *Balancer) Alone() Obstacle {
-	return NewObstacle(ObstacleLast, "balancer %s has no other server for %s", b.Label(), b.Name)
+func (b *Balancer) Alone() obstacle.Obstacle {
+	return obstacle.New(obstacle.Last, "balancer %s has no other server for %s", b.Label(), b.Name)
 }
 
 // before orders balancers, the same on each master: by node, then by the name of the backend.
@@ -208,42 +207,3 @@ func (b *Balancer) before(o *Balancer) bool {
 		b.Source.Compare(o.Source),
 	) < 0
 }
-
-// ObstacleKind says what an Obstacle is.
-type ObstacleKind string
-
-// The kinds of obstacles.
-const (
-	ObstacleLast     ObstacleKind = "last"     // a balancer has no other server, and expects none back
-	ObstacleTurn     ObstacleKind = "turn"     // a balancer or the fleet cannot do without one more server yet
-	ObstacleOrder    ObstacleKind = "order"    // another balancer has to let the master go first
-	ObstacleBudget   ObstacleKind = "budget"   // as many masters are out as may be, or this one still has a slot
-	ObstacleBalancer ObstacleKind = "balancer" // a balancer still sends agents, or does not yet, or has not asked
-	ObstacleAgent    ObstacleKind = "agent"    // requests are under way, or a connection may carry another
-	ObstacleUnknown  ObstacleKind = "unknown"  // the daemon, the kernel or the count of the JRubies does not tell
-	ObstacleAnswer   ObstacleKind = "answer"   // balancers are not told what they should be
-	ObstacleGate     ObstacleKind = "gate"     // the gate is open and should not be, or closed
-)
-
-// Obstacle is one thing between a master and what is wanted of it: while it is held, to leave and be
-// idle; while it is ready, to be in service.
-type Obstacle struct {
-	Kind ObstacleKind `json:"kind"`
-	Text string       `json:"text"` // on one line
-}
-
-// NewObstacle returns an obstacle with its text.
-func NewObstacle(kind ObstacleKind, format string, args ...any) Obstacle {
-	return Obstacle{Kind: kind, Text: fmt.Sprintf(format, args...)}
-}
-
-// Texts returns the texts of the first obstacles and, if there are more than most, how many more.
-func Texts(obstacles []Obstacle, most int) (texts []string) {
-	for _, o := range obstacles {
-		texts = append(texts, o.Text)
-	}
-	return text.First(texts, most)
-}
-
-// Summary returns the texts of the first few obstacles on one line.
-func Summary(obstacles []Obstacle) string { return strings.Join(Texts(obstacles, 4), "; ") }

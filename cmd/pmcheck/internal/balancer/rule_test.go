@@ -12,6 +12,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -224,7 +225,7 @@ func TestWhatWouldKeepAReadyMaster(t *testing.T) {
 	} {
 		for budget, want := range map[bool]string{false: tt.without, true: tt.with} {
 			r := fakeHolds{drain.Ready, drain.Firm}.rule("server", config.MaxOut{Number: 1}, now)
-			if got := Summary(r.Keeps(tt.balancers, budget)); got != want {
+			if got := obstacle.Summary(r.Keeps(tt.balancers, budget)); got != want {
 				t.Errorf("%s, budget %v: %q, want %q", tt.name, budget, got, want)
 			}
 		}

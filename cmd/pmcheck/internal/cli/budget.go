@@ -9,7 +9,6 @@ import (
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
@@ -50,6 +49,6 @@ func listBudget(c *cli.Context) error {
 		return &exitError{status: exitFailure, err: err, hint: budget.Hint(err)}
 	}
 	b := &status.BudgetStatus{Pool: settings.Budget.Pool, View: v, Reachable: true}
-	show.Budget(c.App.Writer, b, time.Now())
+	writeBudget(c.App.Writer, b, time.Now())
 	return nil
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 )
 
 func checkCommand() *cli.Command {
@@ -40,7 +39,7 @@ func runCheck(c *cli.Context) error {
 
 	verdict, result, findings := monitor.Once(c.Context, loaded.Config)
 	err = output(c, nil, func(w io.Writer) {
-		show.Report(w, verdict, loaded.Config.Probe.Address, result, findings, time.Now())
+		writeReport(w, verdict, loaded.Config.Probe.Address, result, findings, time.Now())
 	})
 	if err != nil {
 		return err

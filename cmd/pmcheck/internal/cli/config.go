@@ -8,7 +8,6 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 )
 
 func configCommand() *cli.Command {
@@ -50,5 +49,5 @@ func showConfig(c *cli.Context) error {
 	if c.IsSet("check") || c.Bool("quiet") {
 		return nil
 	}
-	return output(c, nil, func(w io.Writer) { show.Settings(w, loaded) })
+	return output(c, nil, func(w io.Writer) { writeSettings(w, loaded) })
 }

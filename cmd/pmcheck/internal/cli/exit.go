@@ -15,10 +15,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/check/text"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
@@ -116,7 +116,7 @@ func explainLeft(left *leave.Error, err error) *exitError {
 }
 
 func isLast(left []status.Obstacle) bool {
-	return slices.ContainsFunc(left, func(o status.Obstacle) bool { return o.Kind == balancer.ObstacleLast })
+	return slices.ContainsFunc(left, func(o status.Obstacle) bool { return o.Kind == obstacle.Last })
 }
 
 // fileHint returns what helps against an error of a file; empty if nothing is known to.

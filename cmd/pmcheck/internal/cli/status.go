@@ -11,7 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -48,13 +48,13 @@ func showStatus(c *cli.Context) error {
 }
 
 // askedMembers returns the masters that the flags name, and without a name this one.
-func askedMembers(c *cli.Context, h *host) ([]status.Member, error) {
+func askedMembers(c *cli.Context, h *host) ([]fleet.Member, error) {
 	hosts := c.StringSlice("host")
 	if c.Bool("fleet") {
 		hosts = append(hosts, h.settings.Fleet...)
 	}
 	if len(hosts) > 0 {
-		return status.AskAll(c.Context, hosts), nil
+		return fleet.AskAll(c.Context, hosts), nil
 	}
 	if c.Bool("fleet") {
 		return nil, &exitError{
@@ -68,20 +68,20 @@ func askedMembers(c *cli.Context, h *host) ([]status.Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []status.Member{{Status: &own}}, nil
+	return []fleet.Member{{Status: &own}}, nil
 }
 
 // writeMembers writes a pool as a table, and a single master in full.
-func writeMembers(c *cli.Context, members []status.Member) error {
+func writeMembers(c *cli.Context, members []fleet.Member) error {
 	if c.Bool("fleet") || len(members) > 1 {
-		return output(c, members, func(w io.Writer) { show.Fleet(w, members) })
+		return output(c, members, func(w io.Writer) { fleet.Table(w, members) })
 	}
 
 	st := members[0].Status
 	if st == nil {
 		return &exitError{status: exitNoDaemon, err: errors.New(members[0].Error)}
 	}
-	return output(c, st, func(w io.Writer) { show.Status(w, *st) })
+	return output(c, st, func(w io.Writer) { WriteStatus(w, *st) })
 }
 
 // status returns the status of this host's daemon. Its error has a hint.
@@ -119,7 +119,7 @@ func output(c *cli.Context, v any, write func(io.Writer)) error {
 }
 
 // statusExit returns the exit status for the worst service of the worst master: the greatest one.
-func statusExit(members []status.Member) int {
+func statusExit(members []fleet.Member) int {
 	exit := exitOK
 	for _, m := range members {
 		if m.Status == nil {

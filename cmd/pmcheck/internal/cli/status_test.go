@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -14,7 +15,7 @@ func TestExitStatusIsThatOfTheWorstServiceOfTheWorstMaster(t *testing.T) {
 	}
 	good, held := service(drain.Ready, check.Busy), service(drain.Drain, check.Unhealthy)
 	bad := service(drain.Ready, check.Unhealthy)
-	first := status.Member{Status: &status.Status{Services: []status.ServiceStatus{good}}}
+	first := fleet.Member{Status: &status.Status{Services: []status.ServiceStatus{good}}}
 	for _, tt := range []struct {
 		want     int
 		services []status.ServiceStatus
@@ -24,7 +25,7 @@ func TestExitStatusIsThatOfTheWorstServiceOfTheWorstMaster(t *testing.T) {
 		{exitUnhealthy, []status.ServiceStatus{bad, held}},
 		{exitUnhealthy, nil},
 	} {
-		if got := statusExit([]status.Member{first, {Status: &status.Status{Services: tt.services}}}); got != tt.want {
+		if got := statusExit([]fleet.Member{first, {Status: &status.Status{Services: tt.services}}}); got != tt.want {
 			t.Errorf("%d, want %d", got, tt.want)
 		}
 	}

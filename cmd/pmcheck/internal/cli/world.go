@@ -15,7 +15,6 @@ import (
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -24,7 +23,7 @@ import (
 type host struct {
 	world    leave.World
 	settings config.Config
-	progress *show.Progress
+	progress *progress
 	out      io.Writer
 }
 
@@ -33,7 +32,7 @@ func hostOf(c *cli.Context) *host {
 	h := &host{
 		world:    leave.NewWorld(settings),
 		settings: settings,
-		progress: show.NewProgress(c.App.ErrWriter),
+		progress: newProgress(c.App.ErrWriter),
 		out:      c.App.Writer,
 	}
 	h.world.Say = h.progress.Say

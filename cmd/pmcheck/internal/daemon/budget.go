@@ -7,7 +7,6 @@ import (
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
@@ -24,8 +23,8 @@ const (
 type slotKeeper struct {
 	settings *config.Config
 	client   *budget.Client
-	step     leave.SlotStep // that was taken last
-	next     time.Time      // when to ask if the step stays the same
+	step     status.SlotStep // that was taken last
+	next     time.Time       // when to ask if the step stays the same
 }
 
 // keepSlot renews the slot of this master while it is out and returns it afterwards,
@@ -61,7 +60,7 @@ func (d *Daemon) keepSlotOnce(ctx context.Context, k *slotKeeper) {
 	st := d.status(now)
 	before := cmp.Or(st.Budget, &status.BudgetStatus{View: budget.View{Slots: []budget.Slot{}}})
 
-	step, reason := leave.Slot(st)
+	step, reason := st.Slot()
 	// A hold may have been set, with a slot, and lifted.
 	held := st.Master().ModeSince.After(before.Asked)
 	isNews := step != k.step || held
@@ -103,13 +102,13 @@ func (k *slotKeeper) learn(before status.BudgetStatus, view budget.View, err err
 }
 
 // pause returns how long the next question can wait, if nothing happens.
-func (k *slotKeeper) pause(step leave.SlotStep, known status.BudgetStatus) time.Duration {
+func (k *slotKeeper) pause(step status.SlotStep, known status.BudgetStatus) time.Duration {
 	if !known.Reachable {
 		return askAgain
 	}
 
 	// The database does not take a claim back that is younger than budget.Settle.
-	isYoung := step == leave.SlotReturn && known.Held
+	isYoung := step == status.SlotReturn && known.Held
 	if isYoung {
 		return budget.Settle
 	}
@@ -133,11 +132,11 @@ func (d *Daemon) logBudget(before, known status.BudgetStatus, err error) {
 }
 
 // ask takes a step in the database, and returns what it says of the pool.
-func (k *slotKeeper) ask(ctx context.Context, step leave.SlotStep, reason string) (budget.View, error) {
+func (k *slotKeeper) ask(ctx context.Context, step status.SlotStep, reason string) (budget.View, error) {
 	switch step {
-	case leave.SlotRenew:
+	case status.SlotRenew:
 		return k.client.Renew(ctx, reason)
-	case leave.SlotReturn:
+	case status.SlotReturn:
 		return k.client.Return(ctx)
 	}
 	return k.client.Look(ctx)

@@ -11,8 +11,8 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -128,7 +128,7 @@ func (d *Daemon) answer(w http.ResponseWriter, code int, body string) {
 
 // isBalancer reports whether a client may be a balancer. Another master that asks on its way out of the pool is none.
 func isBalancer(c *config.Config, r *http.Request) bool {
-	return believed(c, remote(r)) && r.Header.Get("User-Agent") != status.FleetAgent
+	return believed(c, remote(r)) && r.Header.Get("User-Agent") != fleet.UserAgent
 }
 
 func (d *Daemon) live(w http.ResponseWriter) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -27,7 +27,7 @@ func TestPageIsForBrowsersAndHasSafeHeaders(t *testing.T) {
 		{"a browser, by the service's name", "GET /server HTTP/1.1\r\nHost: localhost\r\n" + accepts, 503, false},
 		{"HAProxy with its view", "GET / HTTP/1.1\r\nHost: localhost\r\n" + accepts + view, 503, false},
 		{"OPTIONS, whatever it accepts", "OPTIONS / HTTP/1.1\r\nHost: localhost\r\n" + accepts, 503, false},
-		{"another master", "GET /?maint=404 HTTP/1.0\r\nUser-Agent: " + status.FleetAgent + "\r\n", 503, false},
+		{"another master", "GET /?maint=404 HTTP/1.0\r\nUser-Agent: " + fleet.UserAgent + "\r\n", 503, false},
 		{"curl", "GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: curl/8.5.0\r\nAccept: */*\r\n", 503, false},
 	}
 	r := start(t, nil)

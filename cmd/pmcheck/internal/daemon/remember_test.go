@@ -14,9 +14,9 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/checktest"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -35,13 +35,13 @@ func TestRestartForgetsNoBalancer(t *testing.T) {
 		if len(s.Balancers) != 1 || s.Balancers[0].Node != "lb1" || s.Balancers[0].Codes.Drain != 404 {
 			t.Fatalf("after a restart: %+v", s.Balancers)
 		}
-		if last := s.Services[0].Keeps; len(last) != 1 || last[0].Kind != balancer.ObstacleLast {
+		if last := s.Services[0].Keeps; len(last) != 1 || last[0].Kind != obstacle.Last {
 			t.Errorf("after a restart, the last server of lb1: %+v", last)
 		}
 	}
 	r.hold(drain.Drain)
 	r.waitUntil(func() bool { return r.Status(time.Now()).Services[0].Mode == drain.Drain })
-	if o := r.Status(time.Now()).Services[0].Obstacles; len(o) == 0 || o[0].Kind != balancer.ObstacleBalancer {
+	if o := r.Status(time.Now()).Services[0].Obstacles; len(o) == 0 || o[0].Kind != obstacle.Balancer {
 		t.Errorf("a balancer that has not asked since is not an obstacle: %+v", o)
 	}
 	r.config.Balancers = []netip.Prefix{netip.MustParsePrefix("198.51.100.1/32")}

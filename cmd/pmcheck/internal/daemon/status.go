@@ -7,9 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/systemd"
@@ -18,12 +15,10 @@ import (
 // Status returns the status of the daemon at the time now, with the obstacles of each
 // service.
 func (d *Daemon) Status(now time.Time) status.Status {
-	state := d.monitor.State()
-	s := d.statusOf(state, now)
-
-	connections := func() ([]sockets.Connection, error) { return sockets.Connections(s.Probe.Address) }
-	leave.Explain(&s, state, d.settings.Load().MaxOut, connections)
-	return s
+	facts := d.facts(now)
+	address := facts.Settings.Probe.Address
+	facts.Connections = func() ([]sockets.Connection, error) { return sockets.Connections(address) }
+	return status.New(facts, now)
 }
 
 // lookEvery is the shortest time from one look to the next.
@@ -57,30 +52,28 @@ func encode(s status.Status) ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// status returns a Status without obstacles, which need the kernel's connections.
-func (d *Daemon) status(now time.Time) status.Status { return d.statusOf(d.monitor.State(), now) }
+// status returns a Status without what is in the way: that needs the kernel's connections.
+func (d *Daemon) status(now time.Time) status.Status { return status.New(d.facts(now), now) }
 
-func (d *Daemon) statusOf(state *monitor.State, now time.Time) status.Status {
-	s := status.New(state, d.settings.Load(), now)
-	s.Version = ProgramVersion()
-	s.Started = d.started
-	s.Config = *d.config.Load()
-	if d.settings.Load().Listen != d.listen {
-		s.Warnings = append(s.Warnings, "listen has changed since the daemon was started: restart pmcheck")
+// facts are what the daemon knows at now, but for the kernel's connections.
+func (d *Daemon) facts(now time.Time) status.Facts {
+	settings := d.settings.Load()
+	var warnings []string
+	if settings.Listen != d.listen {
+		warnings = []string{"listen has changed since the daemon was started: restart pmcheck"}
 	}
-
-	all := d.balancers.All()
-	s.Balancers = all.Current(now)
-	s.BalancerAsked = all.Asked()
-	if now.Sub(d.started) > balancer.SilentAfter {
-		s.Silent = all.Silent(now)
+	return status.Facts{
+		Version:   ProgramVersion(),
+		Started:   d.started,
+		State:     d.monitor.State(),
+		Settings:  settings,
+		Config:    *d.config.Load(),
+		Warnings:  warnings,
+		Balancers: d.balancers.All(),
+		Refused:   d.refused.At(now),
+		Budget:    d.budget.Load(),
+		Gate:      gateIn(d.gateDir),
 	}
-
-	s.Refused = d.refused.At(now)
-	s.Budget = d.budget.Load()
-	s.Gate = gateIn(d.gateDir)
-	s.Warn()
-	return s
 }
 
 // maxPasses bounds the networks that a gate lets through: those in gate.except, and each address of this host.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -50,13 +50,13 @@ func (w World) lookForProbe(since time.Time) func(ctx context.Context) ([]status
 	return func(ctx context.Context) ([]status.Obstacle, error) {
 		st, err := w.Next(ctx)
 		if err != nil {
-			return unknown(err), nil
+			return obstacle.NotKnown(err), nil
 		}
-		if Healthy(st, since) {
+		if st.Healthy(since) {
 			return nil, nil
 		}
 		v := st.Master().Verdict
-		return obstacle(balancer.ObstacleAnswer, "held until the master serves: %s: %s", v.Health, v.Reason), nil
+		return obstacle.Only(obstacle.Answer, "held until the master serves: %s: %s", v.Health, v.Reason), nil
 	}
 }
 
@@ -80,18 +80,19 @@ func (w World) liftAll(ctx context.Context, held []drain.Hold) error {
 // InService waits until a service has been in service for a moment. The error
 // wraps ErrNotBack once limit is over, or is the error of ctx.
 func (w World) InService(ctx context.Context, service drain.Service, limit time.Duration) error {
-	left, err := w.waitUntilClear(ctx, expires(limit), settle, func(ctx context.Context) ([]status.Obstacle, error) {
+	look := func(ctx context.Context) ([]status.Obstacle, error) {
 		st, err := w.Next(ctx)
 		if err != nil {
-			return unknown(err), nil
+			return obstacle.NotKnown(err), nil
 		}
-		return InService(st, service), nil
-	})
+		return st.InService(service), nil
+	}
+	left, err := w.waitUntilClear(ctx, expires(limit), status.Settle, look)
 	if err != nil {
 		return err
 	}
 	if left != nil {
-		return fmt.Errorf("%w within %s: %s", ErrNotBack, limit, balancer.Summary(left))
+		return fmt.Errorf("%w within %s: %s", ErrNotBack, limit, obstacle.Summary(left))
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
@@ -53,7 +54,7 @@ func (d *daemon) next(ctx context.Context) []status.Obstacle {
 	if d.presence == silent {
 		d.ran = time.Now()
 	}
-	return unknown(err)
+	return obstacle.NotKnown(err)
 }
 
 // classify returns the presence of a daemon that has not answered.

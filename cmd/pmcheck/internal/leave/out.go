@@ -1,3 +1,11 @@
+// Package leave takes a master out of its pool and returns it: Out and Back. The steps of the way out are in out.go:
+// admitted, its turn, held, let go, idle, firm. Whether a party leaves if the pool needs it is in party.go, and the
+// three witnesses that are asked are in slot.go, fleet.go and views.go.
+//
+// The daemon's answer to each check decides which balancer may lose the master, see balancer.Rule. Out writes the hold
+// that the daemon acts on, and follows what comes of it.
+//
+// What is in the way is a list of obstacles. A Status answers what it shows of them, see its methods Untold and Busy.
 package leave
 
 import (
@@ -8,6 +16,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
@@ -61,7 +70,7 @@ func (e *Error) Error() string {
 	if len(e.Left) == 0 {
 		return e.Text
 	}
-	return e.Text + ": " + balancer.Summary(e.Left)
+	return e.Text + ": " + obstacle.Summary(e.Left)
 }
 
 // A departure is one way out of the pool.
@@ -171,7 +180,7 @@ func (d *departure) lookAtStart(ctx context.Context) ([]status.Obstacle, error) 
 	if d.want.Force {
 		return nil, nil
 	}
-	return young(d.seen.status), nil
+	return d.seen.status.Young(), nil
 }
 
 // turn asks the budget or, if none counts, the other masters. It blocks until they can do without this one, and returns
@@ -251,7 +260,7 @@ func (d *departure) idle(ctx context.Context) error {
 	if !d.want.Idle || !d.party.expectsAgents() {
 		return nil
 	}
-	_, err := d.wait(ctx, phaseIdle, settle, d.look)
+	_, err := d.wait(ctx, phaseIdle, status.Settle, d.look)
 	return err
 }
 
@@ -283,7 +292,7 @@ func (d *departure) lookAtLone(ctx context.Context) (list []status.Obstacle, err
 	awaited := d.seen.status
 	awaited.Balancers = d.lone().WithAgents()
 	for _, v := range awaited.Services {
-		list = append(list, behind(awaited, v)...)
+		list = append(list, awaited.Behind(v)...)
 	}
 	return list, nil
 }
@@ -307,12 +316,12 @@ func (d *departure) look(ctx context.Context) ([]status.Obstacle, error) {
 
 	connections, err := d.connections()
 	if err != nil {
-		return unknown(err), nil
+		return obstacle.NotKnown(err), nil
 	}
 
 	if unanswered != nil {
 		lost := time.Since(d.unattended())
-		return Unattended(d.seen.status, connections, lost), nil
+		return d.seen.status.Unattended(connections, lost), nil
 	}
 	return d.remaining(connections), nil
 }
@@ -350,12 +359,12 @@ func (d *departure) remaining(connections []sockets.Connection) (list []status.O
 		if !d.want.Hold.Covers(v.Name) {
 			continue
 		}
-		if untold := Untold(awaited, v); len(untold) > 0 {
+		if untold := awaited.Untold(v); len(untold) > 0 {
 			list = append(list, v.Keeps...)
 			list = append(list, untold...)
 		}
 		if d.told {
-			list = append(list, Busy(d.seen.status, v, connections)...)
+			list = append(list, d.seen.status.Busy(v, connections)...)
 		}
 	}
 	return list

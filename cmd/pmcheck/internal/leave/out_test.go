@@ -16,6 +16,7 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
@@ -197,17 +198,17 @@ func TestOut(t *testing.T) {
 		b.View.WeightTotal, b.OthersWeight, b.OthersSeen = 200, 100, s.Time
 		s.Balancers = append(s.Balancers, b)
 	})
-	fleetSays := func(w leave.Witness) func(*leave.World) {
+	fleetSays := func(w fleet.Witness) func(*leave.World) {
 		return func(world *leave.World) {
-			world.Fleet = func(context.Context) ([]leave.Witness, int) { return []leave.Witness{w}, 0 }
+			world.Fleet = func(context.Context) ([]fleet.Witness, int) { return []fleet.Witness{w}, 0 }
 		}
 	}
-	fleetDown := fleetSays(leave.Witness{Host: "m2", Code: 503, For: time.Minute})
-	fleetGone := fleetSays(leave.Witness{Host: "m2", Code: 503, For: time.Hour})
-	fleetSilent := fleetSays(leave.Witness{Host: "m2"})
+	fleetDown := fleetSays(fleet.Witness{Host: "m2", Code: 503, For: time.Minute})
+	fleetGone := fleetSays(fleet.Witness{Host: "m2", Code: 503, For: time.Hour})
+	fleetSilent := fleetSays(fleet.Witness{Host: "m2"})
 	twentyFourth := func(world *leave.World) {
-		world.Fleet = func(context.Context) ([]leave.Witness, int) {
-			return []leave.Witness{{Host: "m2", Code: 200, For: time.Hour}}, 23
+		world.Fleet = func(context.Context) ([]fleet.Witness, int) {
+			return []fleet.Witness{{Host: "m2", Code: 200, For: time.Hour}}, 23
 		}
 	}
 	unknown := func(r *leave.Request) { r.Hold.Service = "nosuch" }
@@ -875,9 +876,9 @@ func TestADepartureNamesWhatItDoesNotWaitFor(t *testing.T) {
 // TestADepartureSaysWhatProtectsThePool, if anything does not.
 func TestADepartureSaysWhatProtectsThePool(t *testing.T) {
 	blind := func(s *shape) { s.blind, s.DisableOn404 = true, false }
-	fleet := func(w leave.Witness) func(*leave.World) {
+	others := func(w fleet.Witness) func(*leave.World) {
 		return func(world *leave.World) {
-			world.Fleet = func(context.Context) ([]leave.Witness, int) { return []leave.Witness{w}, 0 }
+			world.Fleet = func(context.Context) ([]fleet.Witness, int) { return []fleet.Witness{w}, 0 }
 		}
 	}
 	short := func(r *leave.Request) { r.Stop.Limits.Turn = time.Minute }
@@ -893,11 +894,11 @@ func TestADepartureSaysWhatProtectsThePool(t *testing.T) {
 			want: "nothing tells whether the pool can do without this master: " +
 				"no balancer shows another server, and neither budget nor fleet is set"},
 		{name: "the fleet", shape: ordinary(2, blind), request: command(),
-			world: fleet(leave.Witness{Host: "m2", Code: 200, For: time.Hour})},
+			world: others(fleet.Witness{Host: "m2", Code: 200, For: time.Hour})},
 		{name: "a fleet that does not answer, beside balancers that show another server", shape: ordinary(2),
-			request: command(), world: fleet(leave.Witness{Host: "m2"}), want: "of the fleet do not answer: m2"},
+			request: command(), world: others(fleet.Witness{Host: "m2"}), want: "of the fleet do not answer: m2"},
 		{name: "a fleet that forbids a stop until its turn is over", shape: ordinary(2), request: command(stop, short),
-			world: fleet(leave.Witness{Host: "m2", Code: 503, For: time.Second}),
+			world: others(fleet.Witness{Host: "m2", Code: 503, For: time.Second}),
 			want:  "goes on without the fleet: m2 of the fleet does not serve: 503, for 1s"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -155,7 +156,7 @@ func (s *stop) mustStay(of phase) (list []status.Obstacle) {
 	}
 
 	// Balancers that have other servers may not have asked this daemon yet.
-	if len(young(seen)) > 0 {
+	if len(seen.Young()) > 0 {
 		return nil
 	}
 
@@ -207,11 +208,11 @@ func (s *stop) expectsAgents() bool {
 	if s.way.regardless && s.way.hearing().AllStranded() {
 		return false
 	}
-	return !Unheard(s.way.seen.status, s.way.patience.toldAt)
+	return !s.way.seen.status.Unheard(s.way.patience.toldAt)
 }
 
 func (s *stop) late(of phase, left []status.Obstacle) error {
-	why := balancer.Summary(left)
+	why := obstacle.Summary(left)
 	switch of {
 	case phaseSlot:
 		s.way.world.Note("goes on without a slot: " + why)

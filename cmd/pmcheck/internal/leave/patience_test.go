@@ -8,6 +8,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
@@ -139,7 +140,7 @@ func TestTheWayMustStayClear(t *testing.T) {
 			if looks++; clear[looks-1] {
 				return nil, nil
 			}
-			return unknown(status.ErrNoDaemon), nil
+			return obstacle.NotKnown(status.ErrNoDaemon), nil
 		})
 		if left != nil || err != nil || looks != 5 {
 			t.Errorf("after %d looks: %v, %v", looks, left, err)

@@ -24,6 +24,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
@@ -239,17 +240,19 @@ func (s shape) maxOutSetting() config.MaxOut { return config.MaxOut{Number: s.ma
 func (m *member) status() status.Status {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now, all := time.Now(), m.tracker.All()
-	state := m.state(now)
 	settings := config.Default()
-	s := status.New(state, &settings, now)
-	s.Started = m.started
-	s.Balancers = all.Current(now)
-	s.BalancerAsked = all.Asked()
-	if m.budget {
-		s.Budget = &status.BudgetStatus{Reachable: true, View: budget.View{Held: true}}
+	settings.MaxOut = m.maxOutSetting()
+	facts := status.Facts{
+		Started:     m.started,
+		State:       m.state(time.Now()),
+		Settings:    &settings,
+		Balancers:   m.tracker.All(),
+		Connections: func() ([]sockets.Connection, error) { return nil, nil },
 	}
-	leave.Explain(&s, state, m.maxOutSetting(), func() ([]sockets.Connection, error) { return nil, nil })
+	if m.budget {
+		facts.Budget = &status.BudgetStatus{Reachable: true, View: budget.View{Held: true}}
+	}
+	s := status.New(facts, time.Now())
 	s.Budget = nil // the database decides, not what the daemon has seen of it
 	return s
 }
@@ -284,14 +287,14 @@ func (m *member) world() leave.World {
 	return w
 }
 
-func (m *member) ask(context.Context) (others []leave.Witness, place int) {
+func (m *member) ask(context.Context) (others []fleet.Witness, place int) {
 	time.Sleep(10 * time.Millisecond)
 	for i, o := range m.members {
 		if o == m {
 			place = i
 			continue
 		}
-		w := leave.Witness{Host: o.name, Code: 503}
+		w := fleet.Witness{Host: o.name, Code: 503}
 		v := o.status().Services[0]
 		switch {
 		case v.Verdict.Health == check.Unknown:
@@ -405,10 +408,10 @@ func (m *member) isDown() {
 
 // giveBack returns the slot as the daemon does.
 func (m *member) giveBack(ctx context.Context) {
-	for step := leave.SlotRenew; ctx.Err() == nil && step != leave.SlotReturn; time.Sleep(time.Second) {
+	for step := status.SlotRenew; ctx.Err() == nil && step != status.SlotReturn; time.Sleep(time.Second) {
 		s := m.status()
 		s.Budget = &status.BudgetStatus{View: budget.View{Held: true}}
-		step, _ = leave.Slot(s)
+		step, _ = s.Slot()
 	}
 	m.pool.mu.Lock()
 	defer m.pool.mu.Unlock()

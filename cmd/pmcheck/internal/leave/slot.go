@@ -7,8 +7,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -32,7 +32,7 @@ type slotTurn struct {
 // It does not count without a budget, nor if the database does not answer a stop or --force, which go on: the fleet is
 // asked next.
 func (d *departure) claimSlot(ctx context.Context) (counts bool, err error) {
-	if d.world.Claim == nil || !Budgeted(d.want.Hold.Service) {
+	if d.world.Claim == nil || !status.Budgeted(d.want.Hold.Service) {
 		return false, nil
 	}
 
@@ -76,7 +76,7 @@ func (t *slotTurn) look(ctx context.Context) ([]status.Obstacle, error) {
 	}
 
 	pause(ctx, claimEvery)
-	return obstacle(balancer.ObstacleBudget, "%s", t.refusal), nil
+	return obstacle.Only(obstacle.Budget, "%s", t.refusal), nil
 }
 
 // newClaim returns what the budget is asked. A master whose daemon does not answer is taken for one in service.

@@ -3,6 +3,7 @@ package leave
 import (
 	"context"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -33,8 +34,7 @@ func (w World) Keeps(
 
 	if s.Budget == nil && w.asksFleet(s, service, mode) {
 		others, _ := w.Fleet(ctx)
-		missing, _ := Misses(others, w.MaxOut)
-		list = append(list, missing...)
+		list = append(list, fleet.Judge(others, w.MaxOut).Obstacles...)
 	}
 	return list
 }

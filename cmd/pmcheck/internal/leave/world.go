@@ -8,9 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
@@ -39,8 +40,8 @@ type World struct {
 	// Claim claims a slot, see budget.Client; nil without a budget. It returns within budget.Timeout. Its error is a
 	// budget.TakenError, or wraps budget.ErrUnreachable.
 	Claim func(ctx context.Context, want budget.Claim) error
-	// Fleet asks the other masters, see NewFleet; nil if no fleet is known.
-	Fleet func(ctx context.Context) (others []Witness, place int)
+	// Fleet asks the other masters, see fleet.New; nil if no fleet is known.
+	Fleet func(ctx context.Context) (others []fleet.Witness, place int)
 
 	// Say shows what is waited for.
 	Say func(line string)
@@ -58,7 +59,7 @@ func NewWorld(c config.Config) World {
 		Connections: func() ([]sockets.Connection, error) { return sockets.Connections(c.Probe.Address) },
 		Holds:       c.Store(),
 		MaxOut:      c.MaxOut,
-		Fleet:       NewFleet(c.Fleet),
+		Fleet:       fleet.New(c.Fleet),
 	}
 	if !c.Budget.Database.IsZero() {
 		w.Claim = budget.New(c).Claim
@@ -88,7 +89,7 @@ func daemonRuns(ctx context.Context, listen string) bool {
 // waitUntilClear returns what was in the way last, and nil if the way is clear. The error is look's or ctx's.
 func (w World) waitUntilClear(ctx context.Context, expired func() bool, settled time.Duration,
 	look func(ctx context.Context) ([]status.Obstacle, error)) (left []status.Obstacle, err error) {
-	left = unknown(fmt.Errorf("not clear for %s", settled))
+	left = obstacle.NotKnown(fmt.Errorf("not clear for %s", settled))
 	var since time.Time // since when the way is clear
 	for {
 		list, err := look(ctx)
@@ -113,7 +114,7 @@ func (w World) waitUntilClear(ctx context.Context, expired func() bool, settled 
 			return left, nil
 		}
 		if !isClear {
-			w.Say(balancer.Summary(list))
+			w.Say(obstacle.Summary(list))
 		}
 	}
 }
@@ -124,9 +125,3 @@ func pause(ctx context.Context, d time.Duration) {
 	case <-time.After(d):
 	}
 }
-
-func obstacle(kind balancer.ObstacleKind, format string, args ...any) []status.Obstacle {
-	return []status.Obstacle{balancer.NewObstacle(kind, format, args...)}
-}
-
-func unknown(err error) []status.Obstacle { return obstacle(balancer.ObstacleUnknown, "%s", err) }

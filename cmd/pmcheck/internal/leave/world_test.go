@@ -2,12 +2,14 @@ package leave_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -73,32 +75,33 @@ func TestWitnessesAreThoseOfTheConfiguration(t *testing.T) {
 
 // TestKeepsIsWhatWouldBeRefusedOrWaitedFor: of the service that is asked for, and of the fleet if there is no budget.
 func TestKeepsIsWhatWouldBeRefusedOrWaitedFor(t *testing.T) {
-	kept := func(text string) []status.Obstacle {
-		return []status.Obstacle{{Kind: balancer.ObstacleLast, Text: text}}
+	keeps := func(text string) []status.Obstacle {
+		return []status.Obstacle{{Kind: obstacle.Last, Text: text}}
 	}
 	s := status.Status{Services: []status.ServiceStatus{
-		{Name: drain.Master, Keeps: kept("server")},
-		{Name: "ca", Keeps: kept("ca")},
+		{Name: drain.Master, Keeps: keeps("server")},
+		{Name: "ca", Keeps: keeps("ca")},
 	}}
 	budgeted := s
 	budgeted.Budget = &status.BudgetStatus{}
 	w := leave.World{
 		MaxOut: config.MaxOut{Number: 1},
-		Fleet:  func(context.Context) ([]leave.Witness, int) { return []leave.Witness{{Host: "m2", Code: 503}}, 0 },
+		Fleet:  func(context.Context) ([]fleet.Witness, int) { return []fleet.Witness{{Host: "m2", Code: 503}}, 0 },
 	}
-	const fleet = "turn: m2 of the fleet does not serve: 503, for 0s"
+	const byFleet = "m2 of the fleet does not serve: 503, for 0s"
 	for _, tt := range []struct {
 		name    string
 		status  status.Status
 		service drain.Service
 		want    string
 	}{
-		{"every service", s, "", "last: server; last: ca; " + fleet},
-		{"the master", s, drain.Master, "last: server; " + fleet},
-		{"a service beside it", s, "ca", "last: ca"},
-		{"with a budget", budgeted, drain.Master, "last: server"},
+		{"every service", s, "", "server; ca; " + byFleet},
+		{"the master", s, drain.Master, "server; " + byFleet},
+		{"a service beside it", s, "ca", "ca"},
+		{"with a budget", budgeted, drain.Master, "server"},
 	} {
-		if got := texts(w.Keeps(t.Context(), tt.status, tt.service, drain.Drain)); got != tt.want {
+		kept := w.Keeps(t.Context(), tt.status, tt.service, drain.Drain)
+		if got := strings.Join(obstacle.Texts(kept, len(kept)), "; "); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/text"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
@@ -90,7 +90,7 @@ func (p *Page) view(s status.Status) *view {
 
 	may, obstacles := v.Server.MayRestart()
 	v.May = may
-	v.Because = balancer.Texts(obstacles, 5)
+	v.Because = obstacle.Texts(obstacles, 5)
 
 	pool, _ := v.Server.Pool()
 	v.JRubies = newPlot(p.jrubies.last(s.Time, pool))

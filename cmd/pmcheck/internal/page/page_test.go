@@ -13,9 +13,9 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/text"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/page"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
@@ -85,7 +85,7 @@ func TestTitleSaysTheState(t *testing.T) {
 func TestSectionsSayWhatIsTrue(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.Local)
 	lb1 := netip.MustParseAddr("192.0.2.5")
-	turn := status.Obstacle{Kind: balancer.ObstacleTurn, Text: "lb1 misses a server"}
+	turn := status.Obstacle{Kind: obstacle.Turn, Text: "lb1 misses a server"}
 	for _, tt := range []struct {
 		name    string
 		mode    drain.Mode
@@ -102,7 +102,7 @@ func TestSectionsSayWhatIsTrue(t *testing.T) {
 			v.Leaving, v.Keeps = drain.LeavingInTurn, []status.Obstacle{turn}
 		}, "headline", "It has not left yet: do not restart it. lb1 misses a server"},
 		{"the last server", drain.Ready, check.Healthy, func(_ *status.Status, v *status.ServiceStatus) {
-			v.Keeps = []status.Obstacle{{Kind: balancer.ObstacleLast, Text: "no other server"}}
+			v.Keeps = []status.Obstacle{{Kind: obstacle.Last, Text: "no other server"}}
 		}, "headline", "It must stay in service: no other server"},
 		{"a busy moment", drain.Ready, check.Busy, func(_ *status.Status, v *status.ServiceStatus) {
 			v.ServingSince, v.Verdict.Since = now.Add(-3*time.Hour), now.Add(-27*time.Second)

@@ -11,38 +11,101 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// New returns what a state of the monitor and the settings say at now.
-func New(s *monitor.State, c *config.Config, now time.Time) Status {
-	status := Status{
-		Certname:  c.Probe.Certname,
-		Time:      now,
-		Holds:     append([]drain.Hold{}, s.Holds.At(now).Holds()...),
-		Balancers: balancer.List{},
-		Believed:  c.Balancers,
-		Probe:     NewProbeStatus(c.Probe.Address, s.Result),
+// Facts are what a Status is made of, in plain values. A daemon passes what it watches, and a simulated pool
+// what it simulates.
+type Facts struct {
+	Version  string
+	Started  time.Time // of the daemon
+	State    *monitor.State
+	Settings *config.Config
+	Config   ConfigStatus
+	Warnings []string
+
+	// Balancers are all that are remembered.
+	Balancers balancer.List
+	Refused   Refused
+	Budget    *BudgetStatus // nil without a budget
+	Gate      *GateStatus   // nil without a gate
+
+	// Connections returns the kernel's connections to the master's port. Without it, the Status says nothing of what is
+	// in the way: neither Keeps nor Obstacles.
+	Connections func() ([]sockets.Connection, error)
+}
+
+// New returns what the facts say at now.
+func New(of Facts, now time.Time) Status {
+	state, settings := of.State, of.Settings
+	s := Status{
+		Version:       of.Version,
+		Certname:      settings.Probe.Certname,
+		Time:          now,
+		Started:       of.Started,
+		Holds:         append([]drain.Hold{}, state.Holds.At(now).Holds()...),
+		Balancers:     of.Balancers.Current(now),
+		BalancerAsked: of.Balancers.Asked(),
+		Believed:      settings.Balancers,
+		Refused:       of.Refused,
+		Probe:         NewProbeStatus(settings.Probe.Address, state.Result),
+		Config:        of.Config,
+		Warnings:      of.Warnings,
+		Budget:        of.Budget,
+		Gate:          of.Gate,
 	}
-	if len(c.Balancers) == 0 {
-		status.Believed = []netip.Prefix{
+	if len(settings.Balancers) == 0 {
+		s.Believed = []netip.Prefix{
 			netip.PrefixFrom(netip.IPv4Unspecified(), 0),
 			netip.PrefixFrom(netip.IPv6Unspecified(), 0),
 		}
 	}
-	status.Probe.Count = s.Master().Probes
-	status.Probe.Connections = s.Own
-	status.Probe.ExpiryWarn = c.Checks.Expiry().Warn.Seconds()
+	if now.Sub(of.Started) > balancer.SilentAfter {
+		s.Silent = of.Balancers.Silent(now)
+	}
+	s.Probe.Count = state.Master().Probes
+	s.Probe.Connections = state.Own
+	s.Probe.ExpiryWarn = settings.Checks.Expiry().Warn.Seconds()
 
-	for _, v := range s.Services {
-		moment, _ := s.At(v.Name, now)
+	for _, v := range state.Services {
+		moment, _ := state.At(v.Name, now)
 		service := newServiceStatus(moment)
 		if v.Name == drain.Master {
-			service.Checks = s.Findings
+			service.Checks = state.Findings
 		}
-		status.Services = append(status.Services, service)
+		s.Services = append(s.Services, service)
 	}
-	return status
+	if of.Connections != nil {
+		for i := range s.Services {
+			of.explain(&s, &s.Services[i])
+		}
+	}
+	s.warn()
+	return s
+}
+
+// explain fills in what stands between a service and what is wanted of it: Keeps and Obstacles.
+func (of Facts) explain(s *Status, v *ServiceStatus) {
+	isHeld := v.Mode != drain.Ready
+
+	moment, _ := of.State.At(v.Name, s.Time)
+	rule := balancer.NewRule(moment, of.State.Leaves(s.Time), of.Settings.MaxOut)
+	v.Keeps = rule.Keeps(s.Balancers, s.Budget != nil)
+	if !isHeld {
+		v.Keeps = append(v.Keeps, s.OverBudget(v.Name)...)
+	}
+
+	var list []sockets.Connection
+	var err error
+	if v.Name == drain.Master && isHeld {
+		list, err = of.Connections()
+	}
+	v.Obstacles = s.Standing(*v, list)
+	if err != nil {
+		v.Obstacles = append(v.Obstacles, obstacle.NotKnown(err)...)
+	}
 }
 
 func newServiceStatus(m monitor.Moment) ServiceStatus {
@@ -57,8 +120,8 @@ func newServiceStatus(m monitor.Moment) ServiceStatus {
 	}
 }
 
-// Warn adds sentences about what keeps balancers away and what is probably a mistake.
-func (s *Status) Warn() {
+// warn adds sentences about what keeps balancers away and what is probably a mistake.
+func (s *Status) warn() {
 	list := text.First(s.away(), 5)
 	list = append(list, text.First(s.Balancers.TurnWarnings(), 5)...)
 

@@ -12,9 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -37,10 +34,6 @@ const (
 	// askEvery is the pause of Follow before it asks again.
 	askEvery = 250 * time.Millisecond
 )
-
-// FleetAgent is the User-Agent of a master that asks another master on its way out of the pool. A daemon
-// does not take it for a balancer.
-const FleetAgent = "pmcheck-fleet"
 
 // Client reads a daemon's status: over the unix socket on this host, or over HTTP from
 // another host whose status_allow permits it. It trusts neither daemon: everything it
@@ -172,52 +165,4 @@ func (c Client) Follow() (next func(context.Context) (Status, error)) {
 		defer cancel()
 		return c.Status(ctx)
 	}
-}
-
-const (
-	// fleetTime is how long a master may take to answer.
-	fleetTime = 3 * time.Second
-	// atOnce is how many masters of a pool are asked at the same time.
-	atOnce = 128
-)
-
-// Member is one master of a pool as this host sees it. It is also the JSON.
-type Member struct {
-	Host   string  `json:"host"`
-	Status *Status `json:"status,omitempty"`
-	Error  string  `json:"error,omitempty"` // why there is no status
-}
-
-// Serves reports whether the member has answered and tells balancers to use it.
-func (m Member) Serves() bool { return m.Status != nil && m.Status.Serves() }
-
-// AskAll asks the masters of a pool, and returns the members in the order of the hosts.
-func AskAll(ctx context.Context, hosts []string) []Member {
-	members := make([]Member, len(hosts))
-
-	var work errgroup.Group
-	work.SetLimit(atOnce)
-	for i, host := range hosts {
-		work.Go(func() error {
-			members[i] = askMember(ctx, host)
-			return nil
-		})
-	}
-	_ = work.Wait() // a member that cannot be asked is no error
-	return members
-}
-
-func askMember(ctx context.Context, host string) Member {
-	ctx, cancel := context.WithTimeout(ctx, fleetTime)
-	defer cancel()
-
-	var s Status
-	u, err := config.MemberURL(host)
-	if err == nil {
-		s, err = Client{URL: u.String()}.Status(ctx)
-	}
-	if err != nil {
-		return Member{Host: host, Error: err.Error()}
-	}
-	return Member{Host: host, Status: &s}
 }

@@ -198,5 +198,5 @@ func watched(t *testing.T, yaml string, expected check.Reason) status.Status {
 	state := <-ready
 	cancel()
 	<-done
-	return status.New(state, &c, time.Now())
+	return status.New(status.Facts{State: state, Settings: &c}, time.Now())
 }

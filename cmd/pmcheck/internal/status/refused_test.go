@@ -7,8 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 func TestRefusalsAreCountedByAddressAndForgottenAfterAnHour(t *testing.T) {
@@ -49,11 +53,13 @@ func TestStrangersDoNotDisplaceABalancerThatIsRefused(t *testing.T) {
 func TestWhatKeepsBalancersAwayIsAWarning(t *testing.T) {
 	since := time.Date(2026, 11, 25, 12, 0, 0, 0, time.Local)
 	source := netip.MustParseAddr("192.0.2.5")
-	s := status.Status{
-		Silent:  []status.Balancer{{Node: "lb1", Source: source, Seen: since}},
-		Refused: status.Refused{Allow: 9, From: []status.Refusal{{Source: source, Balancer: true, Count: 9, Since: since}}},
-	}
-	s.Warn()
+	settings := config.Default()
+	s := status.New(status.Facts{
+		State:     &monitor.State{Services: []monitor.Service{{Name: drain.Master}}},
+		Settings:  &settings,
+		Balancers: balancer.List{{Node: "lb1", Source: source, Seen: since, Listed: true}},
+		Refused:   status.Refused{Allow: 9, From: []status.Refusal{{Source: source, Balancer: true, Count: 9, Since: since}}},
+	}, since.Add(time.Hour))
 	for i, want := range []string{
 		"192.0.2.5 was refused since 2026-11-25 12:00:00, 9×: it is not in allow",
 		"balancer lb1 has not asked since 2026-11-25 12:00:00",

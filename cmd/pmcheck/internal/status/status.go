@@ -1,5 +1,6 @@
-// Package status contains what programs can read from the daemon: the Status, which is the
-// JSON of /status and of "pmcheck status --json", and the client that reads it.
+// Package status contains what programs can read from the daemon: the Status, which is the JSON of /status and of
+// "pmcheck status --json", and the client that reads it. New makes a Status of plain Facts. What stands between a
+// master and what is wanted of it are questions to a Status, in standing.go, and about its slot, in slot.go.
 //
 // From the first release on, fields are only ever added.
 package status
@@ -17,6 +18,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -32,7 +34,7 @@ type (
 	// View is what a balancer reports about this master.
 	View = balancer.View
 	// Obstacle is one thing between a master and what is wanted of it.
-	Obstacle = balancer.Obstacle
+	Obstacle = obstacle.Obstacle
 )
 
 // Status is everything the daemon knows.
@@ -202,7 +204,7 @@ func (s ServiceStatus) MayRestart() (answer string, obstacles []Obstacle) {
 		return s.mayRestartHeld()
 	}
 
-	isLast := func(o Obstacle) bool { return o.Kind == balancer.ObstacleLast }
+	isLast := func(o Obstacle) bool { return o.Kind == obstacle.Last }
 	if slices.ContainsFunc(s.Keeps, isLast) {
 		return "It must stay in service:", s.Keeps
 	}

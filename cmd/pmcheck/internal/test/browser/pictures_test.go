@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/cli"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
@@ -23,7 +23,7 @@ func TestPicturesShowTheProgram(t *testing.T) {
 	const dir = "packaging/doc/pictures/"
 	s := ordinary(time.Date(2026, 11, 21, 15, 4, 5, 0, time.UTC))
 	var status bytes.Buffer
-	show.Status(&status, s.status)
+	cli.WriteStatus(&status, s.status)
 	page := httptest.NewRecorder()
 	document, err := s.page.Render(s.status)
 	lab.Must(t, err)

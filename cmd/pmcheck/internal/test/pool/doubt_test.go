@@ -70,7 +70,7 @@ func doubts() []doubt {
 		edited(own, "mode 0600", "chmod 0600 "+puppetConf, "puppet-conf-unreadable"),
 		edited(own, "a relative path", inMain("hostcert = certs/here.pem"), "puppet-conf-mistake"),
 		edited(own, "a certname that is none", "sed -i 's/^certname.*/certname = not a name/' "+puppetConf,
-			"certname-not-known"),
+			"puppet-conf-mistake"),
 		edited(syntax, "text behind a section's head", "sed -i 's/^.main.$/[main] # everywhere/' "+puppetConf,
 			"puppet-conf-mistake"),
 		edited(syntax, "`${confdir}` in a value", inMain("ssldir = ${confdir}/ssl"), "puppet-conf-mistake"),

@@ -1,4 +1,4 @@
-package show
+package fleet
 
 import (
 	"cmp"
@@ -17,13 +17,10 @@ import (
 // has a thousand errors. With the line that says how many more there are, it is 20.
 const maxListed = 19
 
-// table returns a writer that aligns cells. A cell ends in a tab.
-func table(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
-
-// Fleet writes a pool as a table, the masters that are out last: the end of a long table is what remains on a
+// Table writes a pool as a table, the masters that are out last: the end of a long table is what remains on a
 // terminal. Below the table are errors, which are too long for a column.
-func Fleet(w io.Writer, members []status.Member) {
-	var serving, out []status.Member
+func Table(w io.Writer, members []Member) {
+	var serving, out []Member
 	for _, m := range members {
 		if m.Serves() {
 			serving = append(serving, m)
@@ -32,7 +29,7 @@ func Fleet(w io.Writer, members []status.Member) {
 		}
 	}
 
-	t := table(w)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) // a cell ends in a tab
 	fmt.Fprintln(t, "master\ttold\tsince\tmode\tverdict\tsend\tjrubies\tcode\tholds")
 	codes := countCodes(members)
 	var faults []string
@@ -58,7 +55,7 @@ func Fleet(w io.Writer, members []status.Member) {
 // codes counts the masters that run each code, by its ID.
 type codes map[string]int
 
-func countCodes(members []status.Member) codes {
+func countCodes(members []Member) codes {
 	count := codes{}
 	for _, m := range members {
 		if id := code(m); id != "" {
@@ -107,7 +104,7 @@ func poolText(s status.ServiceStatus) string {
 
 // code returns the ID of the code of the environment production, or of the first one if there is no
 // production; "" if it is not known.
-func code(m status.Member) (id string) {
+func code(m Member) (id string) {
 	if m.Status == nil {
 		return ""
 	}

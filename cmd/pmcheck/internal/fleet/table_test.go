@@ -1,4 +1,4 @@
-package show_test
+package fleet_test
 
 import (
 	"fmt"
@@ -11,14 +11,14 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
 // member returns a master that has been in service for three hours, or held since,
 // and what its balancers say of it.
-func member(host string, mode drain.Mode, views ...string) status.Member {
+func member(host string, mode drain.Mode, views ...string) fleet.Member {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	s := status.Status{Time: now, Services: []status.ServiceStatus{{
 		Name:         "server",
@@ -39,7 +39,7 @@ func member(host string, mode drain.Mode, views ...string) status.Member {
 		}
 		s.Balancers = append(s.Balancers, b)
 	}
-	return status.Member{Host: host, Status: &s}
+	return fleet.Member{Host: host, Status: &s}
 }
 
 func TestFleetIsATable(t *testing.T) {
@@ -49,7 +49,7 @@ func TestFleetIsATable(t *testing.T) {
 	dead.Status.Services[0].Answer.Code = 503
 	dead.Status.Services[0].Verdict = check.Verdict{Health: check.Unhealthy, Reason: puppetclient.Refused}
 	var b strings.Builder
-	show.Fleet(&b, []status.Member{
+	fleet.Table(&b, []fleet.Member{
 		{Host: "m3", Error: "connection refused"},
 		member("m4", drain.Ready, "UP", "DOWN", "UP"),
 		member("m5.example.com", drain.Drain, "UP", "MAINT", "NOLB", "DRAIN", "UP", "DOWN", "silent"),
@@ -80,7 +80,7 @@ func TestFleetMarksCodeThatDiffers(t *testing.T) {
 		"b a":   "b differs, a differs",
 		"a -":   "",
 	} {
-		var pool []status.Member
+		var pool []fleet.Member
 		for _, id := range strings.Fields(code) {
 			m := member("m", drain.Ready)
 			m.Status.Services[0].Checks = []check.Finding{{Code: []check.Environment{
@@ -90,7 +90,7 @@ func TestFleetMarksCodeThatDiffers(t *testing.T) {
 			pool = append(pool, m)
 		}
 		var b strings.Builder
-		show.Fleet(&b, pool)
+		fleet.Table(&b, pool)
 		marked := regexp.MustCompile(`\S+ differs`).FindAllString(b.String(), -1)
 		if got := strings.Join(marked, ", "); got != want {
 			t.Errorf("%s: %q, want %q", code, got, want)
@@ -100,12 +100,12 @@ func TestFleetMarksCodeThatDiffers(t *testing.T) {
 
 // Below a table of any length, the errors end within a screen.
 func TestFleetOfAHundredIsReadable(t *testing.T) {
-	var pool []status.Member
+	var pool []fleet.Member
 	for i := range 100 {
-		pool = append(pool, status.Member{Host: fmt.Sprintf("m%02d", i), Error: "timeout"})
+		pool = append(pool, fleet.Member{Host: fmt.Sprintf("m%02d", i), Error: "timeout"})
 	}
 	var b strings.Builder
-	show.Fleet(&b, pool)
+	fleet.Table(&b, pool)
 	if end := "\nm18: timeout\nand 81 more\n\n0 of 100 masters serve\n"; !strings.HasSuffix(b.String(), end) {
 		t.Error(b.String())
 	}

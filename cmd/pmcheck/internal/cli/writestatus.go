@@ -1,6 +1,4 @@
-// Package show writes what people read on a terminal: Status and Fleet for "pmcheck status", Report and Settings for
-// "check" and "config", Budget for "budget", and the Progress of a wait. It decides nothing.
-package show
+package cli
 
 import (
 	"fmt"
@@ -12,12 +10,12 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/text"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
-// Status writes a status.
-func Status(w io.Writer, st status.Status) {
+// WriteStatus writes a status as a person reads it on a terminal.
+func WriteStatus(w io.Writer, st status.Status) {
 	up := text.Age(st.Time.Sub(st.Started))
 	row(w, st.Certname, fmt.Sprintf("at %s, pmcheck %s up %s", st.Probe.Address, st.Version, up))
 	for _, s := range st.Services {
@@ -39,7 +37,7 @@ func Status(w io.Writer, st status.Status) {
 
 	probe(w, st)
 	if st.Budget != nil {
-		Budget(w, st.Budget, st.Time)
+		writeBudget(w, st.Budget, st.Time)
 	}
 	row(w, "gate", gateText(st.Gate, st.Time))
 	row(w, "believed", believedText(st))
@@ -76,7 +74,7 @@ func service(w io.Writer, s status.ServiceStatus, st status.Status) {
 
 	may, because := s.MayRestart()
 	row(w, "restart", may)
-	for _, line := range balancer.Texts(because, 5) {
+	for _, line := range obstacle.Texts(because, 5) {
 		row(w, "", line)
 	}
 }
@@ -163,8 +161,8 @@ func gateText(g *status.GateStatus, now time.Time) string {
 	return fmt.Sprintf("closed since %s: %s; %d attempts to connect refused", text.When(g.Since, now), g.Reason, g.Refused)
 }
 
-// Budget writes which masters of a pool are out, as the database said it last.
-func Budget(w io.Writer, b *status.BudgetStatus, now time.Time) {
+// writeBudget writes which masters of a pool are out, as the database said it last.
+func writeBudget(w io.Writer, b *status.BudgetStatus, now time.Time) {
 	state := ""
 	if !b.Reachable {
 		state = ", not reachable since " + text.When(b.Since, now)

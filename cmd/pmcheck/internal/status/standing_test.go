@@ -1,4 +1,4 @@
-package leave_test
+package status_test
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
@@ -248,53 +248,97 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 		{"ready, gate closed", st(ready, serves, closed), nil, "gate: the gate is still closed: its reason"},
 		{"ready, gate open", st(ready, serves, open), nil, ""},
 	} {
-		if got := texts(leave.Standing(tt.status, tt.status.Services[0], tt.connections)); got != tt.want {
+		if got := texts(tt.status.Standing(tt.status.Services[0], tt.connections)); got != tt.want {
 			t.Errorf("%s: %s\nwant %s", tt.name, got, tt.want)
 		}
 	}
 	ended, kept := st(ready, serves, asking(told(200, 50, 5))), st(held, others)
-	if got := texts(leave.Untold(ended, ended.Services[0])); got != "answer: /server is not held" {
+	if got := texts(ended.Untold(ended.Services[0])); got != "answer: /server is not held" {
 		t.Errorf("a departure after the end of its hold: %s", got)
 	}
 	const byOthers = "answer: /server is held in drain by backup, upgrade"
-	if got := texts(leave.Returning(kept, kept.Services[0])); got != byOthers {
+	if got := texts(kept.Returning(kept.Services[0])); got != byOthers {
 		t.Errorf("a return while others hold: %s", got)
 	}
 }
 
-// TestExplainLooksAtWhatMatters: at the connections of a master that is held, and at the budget of one that is ready.
-func TestExplainLooksAtWhatMatters(t *testing.T) {
-	store := drain.Store{Persistent: t.TempDir(), UntilReboot: t.TempDir()}
-	missesOne := func(b *status.Balancer) {
+// TestAStatusSaysWhatIsInTheWay: the connections of a master that is held, and the budget of one that is ready.
+func TestAStatusSaysWhatIsInTheWay(t *testing.T) {
+	missesOne := st(drain.Ready, asking(func(b *status.Balancer) {
 		sends(b)
 		b.OthersSeen, b.OthersWeight, b.UnitWeight = held(), 2, 1
-	}
-	used := func(s *status.Status) {
-		s.Budget = &status.BudgetStatus{View: budget.View{Allowed: 1, Out: 1}, Reachable: true}
-	}
+	})).Balancers
+	used := &status.BudgetStatus{View: budget.View{Allowed: 1, Out: 1}, Reachable: true}
 	for _, tt := range []struct {
 		name             string
-		status           status.Status
+		service          drain.Service
+		mode             drain.Mode
+		balancers        balancer.List
+		budget           *status.BudgetStatus
 		keeps, obstacles string
 	}{
-		{"ready", st(drain.Ready, serves, asking(missesOne)), "turn: balancer lb1 has been missing a server for 1m", ""},
-		{"ready, and the budget is used up", st(drain.Ready, serves, asking(missesOne), used), "budget: 0 of 1", ""},
-		{"held, and the kernel does not tell", st(drain.Drain), "", "unknown: netlink"},
-		{"a service beside the master has no connections", st(drain.Drain, isCA), "", ""},
+		{
+			name:      "ready",
+			service:   drain.Master,
+			mode:      drain.Ready,
+			balancers: missesOne,
+			keeps:     "turn: balancer lb1 has been missing a server for 1m",
+		},
+		{
+			name:      "ready, and the budget is used up",
+			service:   drain.Master,
+			mode:      drain.Ready,
+			balancers: missesOne,
+			budget:    used,
+			keeps:     "budget: 0 of 1",
+		},
+		{
+			name:      "held, and the kernel does not tell",
+			service:   drain.Master,
+			mode:      drain.Drain,
+			obstacles: "unknown: netlink",
+		},
+		{
+			name:    "a service beside the master has no connections",
+			service: "ca",
+			mode:    drain.Drain,
+		},
 	} {
-		state := &monitor.State{
-			Published: now(),
-			Holds:     store.Read(),
-			Services:  []monitor.Service{{Name: tt.status.Services[0].Name}},
+		store := drain.Store{Persistent: t.TempDir(), UntilReboot: t.TempDir()}
+		if tt.mode != drain.Ready {
+			set := func(drain.Hold) (drain.Hold, error) { return drain.Hold{Mode: tt.mode}, nil }
+			if _, err := store.Change("operator", drain.EveryService, set); err != nil {
+				t.Fatal(err)
+			}
 		}
-		connections := func() ([]sockets.Connection, error) { return nil, errors.New("netlink") }
-		leave.Explain(&tt.status, state, config.MaxOut{Number: 1}, connections)
-		v := tt.status.Services[0]
+		settings := config.Default()
+		facts := status.Facts{
+			State: &monitor.State{
+				Published: now(),
+				Holds:     store.Read(),
+				Services: []monitor.Service{{
+					Name:      tt.service,
+					Verdict:   check.Verdict{Health: check.Healthy, Expires: now().Add(time.Minute)},
+					ModeSince: held(),
+				}},
+			},
+			Settings:    &settings,
+			Balancers:   tt.balancers,
+			Budget:      tt.budget,
+			Connections: func() ([]sockets.Connection, error) { return nil, errors.New("netlink") },
+		}
+
+		v := status.New(facts, now()).Services[0]
 		if got := texts(v.Keeps); got != tt.keeps {
 			t.Errorf("%s: kept by %s\nwant %s", tt.name, got, tt.keeps)
 		}
 		if got := texts(v.Obstacles); got != tt.obstacles {
 			t.Errorf("%s: %s\nwant %s", tt.name, got, tt.obstacles)
+		}
+
+		facts.Connections = nil
+		if v := status.New(facts, now()).Services[0]; len(v.Keeps)+len(v.Obstacles) > 0 {
+			t.Errorf("%s, and the kernel is not asked: %v", tt.name, v)
 		}
 	}
 }
@@ -310,7 +354,7 @@ func TestUnattended(t *testing.T) {
 		{nil, 31 * time.Second, ""},
 		{agents(20*time.Minute, "192.0.2.1:5000"), time.Hour, "agent: 1 connection in use, from 192.0.2.1"},
 	} {
-		if got := texts(leave.Unattended(status.Status{}, tt.connections, tt.lost)); got != tt.want {
+		if got := texts(status.Status{}.Unattended(tt.connections, tt.lost)); got != tt.want {
 			t.Errorf("after %s: %s\nwant %s", tt.lost, got, tt.want)
 		}
 	}
@@ -362,7 +406,7 @@ func TestInServiceMeansThatTheNextMasterMayLeave(t *testing.T) {
 		{"the CA is waited for", st(drain.Ready, serves, up, ca(503)), "ca", "answer: /ca is unhealthy: refused; " + caDown},
 		{"the CA is not waited for", st(drain.Ready, serves, up, ca(200)), drain.Master, ""},
 	} {
-		if got := texts(leave.InService(tt.status, tt.service)); got != tt.want {
+		if got := texts(tt.status.InService(tt.service)); got != tt.want {
 			t.Errorf("%s: %s\nwant %s", tt.name, got, tt.want)
 		}
 	}
@@ -380,7 +424,7 @@ func TestHealthyIsWhatAProbeHasShownSince(t *testing.T) {
 	} {
 		s := st(drain.Drain)
 		s.Services[0].Verdict.Health, s.Probe.Asked = tt.health, held().Add(tt.asked)
-		if got := leave.Healthy(s, held()); got != tt.want {
+		if got := s.Healthy(held()); got != tt.want {
 			t.Errorf("%s after %s: %v, want %v", tt.health, tt.asked, got, tt.want)
 		}
 	}
@@ -406,7 +450,7 @@ func TestUnheard(t *testing.T) {
 		{"a gate that stays open", st(drain.Drain, long, open), true},
 		{"a gate that hangs", st(drain.Drain, long, hung), true},
 	} {
-		if got := leave.Unheard(tt.status, held()); got != tt.want {
+		if got := tt.status.Unheard(held()); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package show_test
+package cli
 
 import (
 	"crypto/x509"
@@ -11,7 +11,6 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -35,13 +34,13 @@ func TestReportIsPrintedWithoutControlCharacters(t *testing.T) {
 	}
 	findings := []check.Finding{{Check: "jruby", State: check.StateWarn, Value: nasty(), Detail: nasty()}}
 	var out strings.Builder
-	show.Report(&out, check.Verdict{Health: check.Unknown, Detail: nasty()}, nasty(), result, findings, time.Now())
+	writeReport(&out, check.Verdict{Health: check.Unknown, Detail: nasty()}, nasty(), result, findings, time.Now())
 	assertPrintable(t, out.String())
 }
 
 func TestProgressIsPrintedWithoutControlCharacters(t *testing.T) {
 	var out strings.Builder
-	p := show.NewProgress(&out)
+	p := newProgress(&out)
 	p.Done(nasty())
 	p.Note(&out, drain.Hold{Holder: nasty(), Mode: drain.Maint, Path: nasty(), Error: nasty()}.String())
 	assertPrintable(t, out.String())

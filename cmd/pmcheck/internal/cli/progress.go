@@ -1,4 +1,4 @@
-package show
+package cli
 
 import (
 	"fmt"
@@ -11,16 +11,17 @@ import (
 	"github.com/pmcheck/pmcheck/check/text"
 )
 
-const maxLine = 1000
+// maxState bounds a state, which may quote others, in bytes.
+const maxState = 1000
 
 // linesEvery is the least time between two lines where lines cannot be
 // overwritten, as in a log. After 25 s it is a fifth of the time waited: a state that
 // only counts seconds would fill the journal.
 const linesEvery = 5 * time.Second
 
-// Progress shows the progress of a wait: on a terminal in one line, with the seconds
+// progress shows the progress of a wait: on a terminal in one line, with the seconds
 // elapsed, elsewhere as a new line after a change, ever more seldom.
-type Progress struct {
+type progress struct {
 	w        io.Writer
 	terminal bool
 	Began    time.Time // of the wait
@@ -29,16 +30,16 @@ type Progress struct {
 	written  time.Time // when it was written
 }
 
-// NewProgress returns a progress that begins now.
-func NewProgress(w io.Writer) *Progress {
+// newProgress returns a progress that begins now.
+func newProgress(w io.Writer) *progress {
 	file, ok := w.(*os.File)
 	terminal := ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb"
-	return &Progress{w: w, Began: time.Now(), terminal: terminal}
+	return &progress{w: w, Began: time.Now(), terminal: terminal}
 }
 
 // Say shows a state, which may quote text from other hosts.
-func (p *Progress) Say(state string) {
-	p.Last = text.Printable(state, maxLine)
+func (p *progress) Say(state string) {
+	p.Last = text.Printable(state, maxState)
 	waited := time.Since(p.Began)
 	if p.terminal {
 		// Without wrapping, the state is a single row.
@@ -53,8 +54,8 @@ func (p *Progress) Say(state string) {
 }
 
 // Done shows the last state, as long as it may be.
-func (p *Progress) Done(state string) {
-	p.Last = text.Printable(state, maxLine)
+func (p *progress) Done(state string) {
+	p.Last = text.Printable(state, maxState)
 	if p.terminal {
 		p.write("%4.0fs  %s\n", time.Since(p.Began).Seconds(), p.Last)
 		p.line = "" // the row stays
@@ -67,13 +68,13 @@ func (p *Progress) Done(state string) {
 }
 
 // Note writes a line to w that stays, above the state.
-func (p *Progress) Note(w io.Writer, line string) {
+func (p *progress) Note(w io.Writer, line string) {
 	p.erase()
-	fmt.Fprintln(w, text.Printable(line, maxLine))
+	fmt.Fprintln(w, text.Printable(line, maxState))
 }
 
 // write writes the last state, on a terminal in place of the state before.
-func (p *Progress) write(format string, args ...any) {
+func (p *progress) write(format string, args ...any) {
 	p.erase()
 	fmt.Fprintf(p.w, format, args...)
 	p.line = p.Last
@@ -81,7 +82,7 @@ func (p *Progress) write(format string, args ...any) {
 }
 
 // erase removes the row of the state from a terminal.
-func (p *Progress) erase() {
+func (p *progress) erase() {
 	if p.terminal && p.line != "" {
 		fmt.Fprint(p.w, "\033[A\r\033[J")
 		p.line = ""

@@ -1,8 +1,9 @@
-package show
+package cli
 
 import (
 	"fmt"
 	"io"
+	"text/tabwriter"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
@@ -11,9 +12,9 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
-// Report writes what "pmcheck check" found: the verdict, what was asked at address, what came back, over which
+// writeReport writes what "pmcheck check" found: the verdict, what was asked at address, what came back, over which
 // connection, and the other checks. Text from the master, including its certificate, is made printable.
-func Report(
+func writeReport(
 	w io.Writer, v check.Verdict, address string, result check.Result, findings []check.Finding, now time.Time,
 ) {
 	p := status.NewProbeStatus(address, result)
@@ -40,9 +41,9 @@ func Report(
 	}
 }
 
-// Settings writes the settings in effect with their origins.
-func Settings(w io.Writer, loaded *config.Loaded) {
-	t := table(w)
+// writeSettings writes the settings in effect with their origins.
+func writeSettings(w io.Writer, loaded *config.Loaded) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) // a cell ends in a tab
 	for _, s := range loaded.Settings() {
 		fmt.Fprintf(t, "%s\t%s\t# %s\n", s.Key, s.Value, s.Origin)
 	}

@@ -1,4 +1,4 @@
-package show_test
+package cli
 
 import (
 	"strings"
@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/show"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -77,7 +76,7 @@ probe      none yet
 `
 	s.Probe.Address = "192.0.2.1:8140"
 	var b strings.Builder
-	show.Status(&b, s)
+	WriteStatus(&b, s)
 	if diff := cmp.Diff(strings.ReplaceAll(want[1:], "CLOCK", clock), b.String()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

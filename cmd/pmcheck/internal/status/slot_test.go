@@ -1,11 +1,10 @@
-package leave_test
+package status_test
 
 import (
 	"testing"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -28,23 +27,23 @@ func TestSlot(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		status status.Status
-		want   leave.SlotStep
+		want   status.SlotStep
 		reason string
 	}{
-		{"in service", st(drain.Ready, serves, since(time.Hour)), leave.SlotLook, ""},
-		{"held", st(drain.Drain, by("", drain.Drain)), leave.SlotRenew, "drain by operator: kernel"},
-		{"held, and has a slot", st(drain.Maint, has, by("server", drain.Maint)), leave.SlotRenew,
+		{"in service", st(drain.Ready, serves, since(time.Hour)), status.SlotLook, ""},
+		{"held", st(drain.Drain, by("", drain.Drain)), status.SlotRenew, "drain by operator: kernel"},
+		{"held, and has a slot", st(drain.Maint, has, by("server", drain.Maint)), status.SlotRenew,
 			"maint by operator: kernel"},
-		{"the CA alone is held", st(drain.Ready, serves, by("ca", drain.Drain)), leave.SlotLook, ""},
-		{"its directory of holds is lost", st(drain.Maint, has, lost), leave.SlotRenew, "maint by directory"},
-		{"unhealthy for 59 s", st(drain.Ready, unhealthy, since(59*time.Second)), leave.SlotLook, ""},
-		{"unhealthy for a minute", st(drain.Ready, unhealthy, since(time.Minute)), leave.SlotRenew, "unhealthy: refused"},
-		{"back, not settled", st(drain.Ready, serves, has, up, since(29*time.Second)), leave.SlotRenew, ""},
+		{"the CA alone is held", st(drain.Ready, serves, by("ca", drain.Drain)), status.SlotLook, ""},
+		{"its directory of holds is lost", st(drain.Maint, has, lost), status.SlotRenew, "maint by directory"},
+		{"unhealthy for 59 s", st(drain.Ready, unhealthy, since(59*time.Second)), status.SlotLook, ""},
+		{"unhealthy for a minute", st(drain.Ready, unhealthy, since(time.Minute)), status.SlotRenew, "unhealthy: refused"},
+		{"back, not settled", st(drain.Ready, serves, has, up, since(29*time.Second)), status.SlotRenew, ""},
 		{"back, and a balancer does not send", st(drain.Ready, serves, has, since(30*time.Second), asking(sends), asking()),
-			leave.SlotRenew, ""},
-		{"back", st(drain.Ready, serves, has, up, since(30*time.Second)), leave.SlotReturn, ""},
+			status.SlotRenew, ""},
+		{"back", st(drain.Ready, serves, has, up, since(30*time.Second)), status.SlotReturn, ""},
 	} {
-		if got, reason := leave.Slot(tt.status); got != tt.want || reason != tt.reason {
+		if got, reason := tt.status.Slot(); got != tt.want || reason != tt.reason {
 			t.Errorf("%s: %s, %q; want %s, %q", tt.name, got, reason, tt.want, tt.reason)
 		}
 	}
@@ -72,7 +71,7 @@ func TestOverBudgetNamesTheMastersThatAreOut(t *testing.T) {
 		{"has a slot", asked(1, true), "", ""},
 		{"unreachable", &status.BudgetStatus{Error: "no answer within 2s"}, "", "budget: no answer within 2s"},
 	} {
-		got := texts(leave.OverBudget(status.Status{Time: now(), Budget: tt.budget}, tt.service))
+		got := texts(status.Status{Time: now(), Budget: tt.budget}.OverBudget(tt.service))
 		if got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}

@@ -1,4 +1,4 @@
-package leave
+package fleet
 
 import (
 	"net/http"

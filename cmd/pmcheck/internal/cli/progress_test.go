@@ -1,4 +1,4 @@
-package show
+package cli
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 func TestProgressInALogIsLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
-		p := NewProgress(&log)
+		p := newProgress(&log)
 		for second := range 20 * 60 {
 			p.Say(fmt.Sprintf("lb1 has been missing a server for %ds", second))
 			time.Sleep(time.Second)
@@ -30,7 +30,7 @@ func TestProgressInALogIsLimited(t *testing.T) {
 
 func TestProgressOnATerminalStaysInItsRow(t *testing.T) {
 	var screen strings.Builder
-	p := NewProgress(&screen)
+	p := newProgress(&screen)
 	p.terminal = true
 	p.Say("lb1 still sends")
 	p.Note(&screen, "held")

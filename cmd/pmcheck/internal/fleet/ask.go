@@ -1,0 +1,112 @@
+// Package fleet has the other masters of a pool. A departure asks them as a balancer asks, and Judge says what of their
+// answers keeps this master; pmcheck status asks them for their Status, and shows a Table.
+package fleet
+
+import (
+	"context"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
+)
+
+// UserAgent is that of a master that asks another master on its way out of the pool. A daemon does not take it for a
+// balancer.
+const UserAgent = "pmcheck-fleet"
+
+// Turns is how many masters pause for different times before they ask again.
+const Turns = 12
+
+// witnessTime is how long a master may take to answer.
+const witnessTime = 3 * time.Second
+
+// Witness is another master of the fleet, by its answer to a question such as a balancer's.
+type Witness struct {
+	Host string
+	Code int           // the status code; 0 if it is silent
+	For  time.Duration // since when it has served, or not served, by its own clock
+}
+
+// New returns a function that asks the members of a fleet, for a pool whose balancers send no view; nil if there
+// are no members. The function returns the answers of the other masters, and how many of them are sorted before this
+// one. A member that has an address of this host is this master.
+func New(members []string) func(ctx context.Context) (others []Witness, place int) {
+	if len(members) == 0 {
+		return nil
+	}
+	members = slices.Compact(slices.Sorted(slices.Values(members)))
+
+	return func(ctx context.Context) (others []Witness, place int) {
+		asked := make([]Witness, len(members))
+		isOwn := make([]bool, len(members))
+		var work sync.WaitGroup
+		for i, member := range members {
+			work.Go(func() { asked[i], isOwn[i] = ask(ctx, member) })
+		}
+		work.Wait()
+
+		place = rand.IntN(Turns) // if no member is known to be this master
+		for i, w := range asked {
+			if isOwn[i] {
+				place = len(others)
+				continue
+			}
+			others = append(others, w)
+		}
+		return others, place
+	}
+}
+
+// ask asks one member, and reports whether its address is one of this host.
+func ask(ctx context.Context, member string) (w Witness, isOwn bool) {
+	w.Host = member
+	u, err := config.MemberURL(member)
+	if err != nil {
+		return w, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, witnessTime)
+	defer cancel()
+
+	var reachesItself atomic.Bool // a dial may outlive the round trip
+	dialer := net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
+		if sockets.IsLocal(address) {
+			reachesItself.Store(true)
+		}
+		return nil
+	}}
+	transport := &http.Transport{
+		DisableKeepAlives:      true,
+		MaxResponseHeaderBytes: 16 << 10,
+		DialContext:            dialer.DialContext,
+	}
+	request := &http.Request{URL: u.JoinPath("/"), Header: http.Header{"User-Agent": {UserAgent}}}
+	resp, err := transport.RoundTrip(request.WithContext(ctx))
+	if err != nil {
+		return w, reachesItself.Load()
+	}
+	defer resp.Body.Close()
+
+	w.Code = resp.StatusCode
+	w.For = unchangedFor(resp.Header)
+	return w, reachesItself.Load()
+}
+
+// unchangedFor returns for how long a member has been answering as it does, by its own clock; 0 if it does not say.
+func unchangedFor(answer http.Header) time.Duration {
+	said, err := http.ParseTime(answer.Get("Date"))
+	if err != nil {
+		return 0
+	}
+	since, err := http.ParseTime(answer.Get("Last-Modified"))
+	if err != nil {
+		return 0
+	}
+	return max(0, said.Sub(since))
+}

@@ -1,0 +1,65 @@
+package fleet
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
+)
+
+// servesFor is how long another master must have served to be relied on.
+const servesFor = 30 * time.Second
+
+// View is what the other masters of a fleet say, and what of that keeps a master from leaving.
+type View struct {
+	Obstacles []obstacle.Obstacle
+	Silent    []string // members that do not answer
+	Serving   int      // members that answer 200
+	Out       int      // members that do not serve, and are expected back
+	Others    int      // all members but this master
+}
+
+// Judge counts what the other masters of a fleet say. Another master must have served for 30 s, and with this master
+// out no more than maxOut may be. A silent member is named, and not waited for: for how long it has been silent is not
+// known.
+func Judge(others []Witness, maxOut config.MaxOut) View {
+	v := View{Others: len(others)}
+	reliable := 0
+	var outs []obstacle.Obstacle
+	for _, w := range others {
+		switch {
+		case w.Code == 0:
+			v.Silent = append(v.Silent, w.Host)
+		case w.Code == http.StatusOK:
+			v.Serving++
+			if w.For >= servesFor {
+				reliable++
+			}
+		case w.For < balancer.ExpectedBack:
+			v.Out++
+			outs = append(outs, obstacle.New(obstacle.Turn,
+				"%s of the fleet does not serve: %d, for %s", w.Host, w.Code, text.Age(w.For)))
+		}
+	}
+
+	tooMany := v.Out >= maxOut.Of(len(others)+1)
+	if tooMany {
+		v.Obstacles = outs
+		return v
+	}
+
+	if reliable > 0 || len(others) == 0 {
+		return v
+	}
+	mayServeSoon := v.Serving+v.Out+len(v.Silent) > 0
+	if mayServeSoon {
+		v.Obstacles = obstacle.Only(obstacle.Turn, "no other master of the fleet has served for %s",
+			text.Duration(servesFor))
+		return v
+	}
+	v.Obstacles = obstacle.Only(obstacle.Last, "no other master of the fleet serves")
+	return v
+}

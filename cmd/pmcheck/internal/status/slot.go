@@ -1,0 +1,88 @@
+package status
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// outAfter is how long a master that is not held must be out before it counts as out. A short fault, such
+// as a reload, must not keep others from leaving.
+const outAfter = time.Minute
+
+// SlotStep is what the daemon does about the slot of its master in the budget.
+type SlotStep string
+
+// The steps.
+const (
+	SlotLook   SlotStep = "look"   // only see which masters are out
+	SlotRenew  SlotStep = "renew"  // the master is out, or not yet back
+	SlotReturn SlotStep = "return" // the master has been back for budget.Settle, and balancers send
+)
+
+// Slot returns what to do about the slot and, for a master that may not have one yet, why it is out.
+func (s Status) Slot() (step SlotStep, reason string) {
+	for _, h := range s.Holds {
+		if h.Covers(drain.Master) {
+			reason = fmt.Sprintf("%s by %s: %s", h.Mode, h.Holder, h.Reason)
+			return SlotRenew, strings.TrimSuffix(reason, ": ")
+		}
+	}
+
+	master := s.Master()
+	lasts := s.Time.Sub(master.ServingSince)
+	hasSlot := s.Budget != nil && s.Budget.Held
+	if hasSlot {
+		isBack := lasts >= budget.Settle && len(s.Returning(master)) == 0
+		if isBack {
+			return SlotReturn, ""
+		}
+		return SlotRenew, ""
+	}
+
+	isDown := master.Mode == drain.Ready && !master.Serves() && lasts >= outAfter
+	if isDown {
+		return SlotRenew, master.Answer.Body
+	}
+	return SlotLook, ""
+}
+
+// slotKept is the obstacle of a slot that the daemon has not given back yet.
+func (s Status) slotKept() []Obstacle {
+	// A database that does not answer keeps no master from being in service.
+	if s.Budget == nil || !s.Budget.Reachable {
+		return nil
+	}
+
+	isReturned := !s.Budget.Held && s.Budget.Asked.After(s.Master().ModeSince)
+	if isReturned {
+		return nil
+	}
+	return obstacle.Only(obstacle.Budget, "its slot in the budget is free once it has been back for %s",
+		text.Duration(budget.Settle))
+}
+
+// OverBudget returns the masters that keep this one from leaving because they use up the budget, as the daemon saw the
+// budget last. The database decides.
+func (s Status) OverBudget(service drain.Service) []Obstacle {
+	if s.Budget == nil || !Budgeted(service) || s.Budget.Held {
+		return nil
+	}
+	if !s.Budget.Reachable {
+		return obstacle.Only(obstacle.Budget, "%s", s.Budget.Error)
+	}
+	if s.Budget.Out < s.Budget.Allowed {
+		return nil
+	}
+	taken := budget.TakenError{Slots: s.Budget.Others(), Allowed: s.Budget.Allowed}
+	return obstacle.Only(obstacle.Budget, "%s", taken.Error())
+}
+
+// Budgeted reports whether a hold on a service needs a slot. The budget counts masters, so a hold on a service
+// beside the master needs no slot.
+func Budgeted(service drain.Service) bool { return service.Covers(drain.Master) }

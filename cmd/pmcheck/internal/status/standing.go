@@ -1,0 +1,300 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
+	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+const (
+	// youngFor is how long after its start a daemon may not have heard the usual balancers yet.
+	youngFor = 15 * time.Second
+	// agentRun is how long the run of an agent may take: Puppet's runtimeout.
+	agentRun = time.Hour
+	// Settle is how long the way must stay clear: agents pause between requests.
+	Settle = time.Second
+	// forever is longer than any connection is idle: Jetty closes it after 30 s.
+	forever = time.Hour
+	// UsualTime is how long the usual balancer, which asks every 10 s, sends to a master that does not answer.
+	UsualTime = balancer.TellTimes * 10 * time.Second
+)
+
+// Standing returns the obstacles of a service in its current mode: while it is held, what keeps it from
+// being idle, and while it is ready, from being in service.
+func (s Status) Standing(v ServiceStatus, connections []sockets.Connection) []Obstacle {
+	if v.Mode == drain.Ready {
+		return s.Returning(v)
+	}
+	return append(s.Untold(v), s.Busy(v, connections)...)
+}
+
+// Untold returns the balancers that may still send agents to a service that is held.
+func (s Status) Untold(v ServiceStatus) []Obstacle {
+	if v.Mode == drain.Ready { // agents come again, however idle it is
+		return obstacle.Only(obstacle.Answer, "/%s is not held", v.Name)
+	}
+	return append(s.Young(), s.Behind(v)...)
+}
+
+// Returning returns what keeps a service that should be ready from being in service: its own answer, and
+// balancers that do not send agents yet.
+func (s Status) Returning(v ServiceStatus) (list []Obstacle) {
+	if !v.Serves() {
+		why := v.Answer.Body
+		if holders := s.Holders(v); len(holders) > 0 {
+			why = fmt.Sprintf("held in %s by %s", v.Mode, strings.Join(holders, ", "))
+		}
+		list = obstacle.Only(obstacle.Answer, "/%s is %s", v.Name, why)
+		return append(list, s.Behind(v)...)
+	}
+
+	isShut := s.Gate.Runs(s.Time) && s.Gate.Closed
+	if v.Name == drain.Master && isShut {
+		list = obstacle.Only(obstacle.Gate, "the gate is still closed: %s", s.Gate.Reason)
+	}
+	list = append(list, s.Young()...)
+	return append(list, s.Behind(v)...)
+}
+
+// Behind returns the balancers that do not do yet what the mode of a service asks.
+func (s Status) Behind(v ServiceStatus) (list []Obstacle) {
+	for _, b := range s.Balancers {
+		if !s.concerned(v, &b) {
+			continue
+		}
+		why := lag(&b, v)
+		if why == "" {
+			continue
+		}
+		if b.View == nil && !b.Listed {
+			why += "; if it is not a balancer, set balancers in pmcheck.yaml"
+		}
+		list = append(list, obstacle.New(obstacle.Balancer, "%s %s", b.Label(), why))
+	}
+	return list
+}
+
+// concerned reports whether a balancer has to do something about the mode of a service.
+func (s Status) concerned(v ServiceStatus, b *Balancer) bool {
+	if b.Service != v.Name || !b.Counts() {
+		return false
+	}
+	if v.Mode == drain.Ready {
+		return true
+	}
+
+	// A balancer that asks for the verdict only does not hear of the hold.
+	if b.Hides(v.Mode) {
+		return false
+	}
+	isGated := b.Service == drain.Master && s.Gate.Refuses(b.Source, s.Time)
+	return !isGated
+}
+
+// lag returns what a balancer has not done yet; empty if it does what the mode of the service asks.
+func lag(b *Balancer, v ServiceStatus) string {
+	if !b.Seen.After(v.ModeSince) {
+		why := "has not asked since the hold changed"
+		if b.Interval > 0 {
+			why += fmt.Sprintf(" (asks every %s)", text.Age(Seconds(b.Interval)))
+		}
+		return why
+	}
+
+	// A balancer without a view needs several answers of a kind.
+	isHeld := v.Mode != drain.Ready
+	if b.View == nil {
+		if told := b.InARow(isHeld); told < balancer.TellTimes {
+			return fmt.Sprintf("was told %d of %d times", told, balancer.TellTimes)
+		}
+		return ""
+	}
+
+	// A balancer that has the master out may be about to take it back, because the pool needs it: the last answer tells.
+	if isHeld && (b.View.Sends() || !b.Refused()) {
+		return fmt.Sprintf("still sends (%s, %d sessions)", b.View, b.View.Sessions)
+	}
+
+	isRising := b.View.Steps != 0
+	if !isHeld && (isRising || !b.View.Sends()) {
+		return fmt.Sprintf("does not send yet (%s, %d sessions)", b.View, b.View.Sessions)
+	}
+	return ""
+}
+
+// Young is the obstacle of a daemon that has just started: balancers that it has not heard yet may still send. After a
+// restart the new daemon knows its balancers, after a stop and a start it does not.
+func (s Status) Young() []Obstacle {
+	age := s.Time.Sub(s.Started)
+	if age >= youngFor {
+		return nil
+	}
+
+	// Any client can claim to be a balancer that the configuration does not name.
+	isHeard := len(s.Balancers.Trusted()) > 0
+	if isHeard {
+		return nil
+	}
+	return obstacle.Only(obstacle.Balancer, "the daemon has run for %s, and may not have heard every balancer",
+		text.Age(age))
+}
+
+// Unheard reports whether no balancer has asked this master for as long as agents run. Without a balancer that is told
+// of a hold, no agent goes elsewhere, unless the gate sends it there.
+func (s Status) Unheard(since time.Time) bool {
+	// A gate that has not looked since the hold took effect may be about to close.
+	isGated := s.Gate.Runs(s.Time) && (s.Gate.Closed || !s.Gate.Looked.After(since))
+	if isGated {
+		return false
+	}
+
+	knowsBalancers := s.Time.Sub(s.Started) >= youngFor
+	return knowsBalancers && s.Time.Sub(s.BalancerAsked) >= agentRun
+}
+
+// Busy returns what keeps a service that is held from being idle: for the master itself the requests under way,
+// the connections in use and a gate that is open. Other services have no connections of their own.
+func (s Status) Busy(v ServiceStatus, connections []sockets.Connection) (list []Obstacle) {
+	if v.Name != drain.Master {
+		return nil
+	}
+	list = s.gateOpen(v.ModeSince)
+
+	pool, counted := v.Pool()
+	isReported := !counted.IsZero()
+	isCurrent := counted.After(v.ModeSince)
+	if isCurrent {
+		list = append(list, requests(pool)...)
+	}
+	if isReported && !isCurrent {
+		// A server that refuses connections has no requests.
+		if s.Probe.Reason == puppetclient.Refused {
+			return list
+		}
+		list = append(list, obstacle.Only(obstacle.Unknown,
+			"the JRubies have not been counted since the hold changed")...)
+	}
+
+	return append(list, s.inUse(connections, counted)...)
+}
+
+// requests returns the requests that are under way, or wait.
+func requests(pool *check.Pool) (list []Obstacle) {
+	for _, loan := range pool.Borrowed {
+		list = append(list, obstacle.New(obstacle.Agent, "%s for %.0f s", loan.Request, loan.Seconds))
+	}
+	if n := len(pool.Waiting); n > 0 {
+		list = append(list, obstacle.Only(obstacle.Agent, "%d requests wait", n)...)
+	}
+	return list
+}
+
+// inUse returns the connections that may carry another request. counted is when the JRubies were counted; zero if the
+// master does not report them.
+func (s Status) inUse(connections []sockets.Connection, counted time.Time) []Obstacle {
+	var used []sockets.Connection
+	for _, c := range connections {
+		if s.mayCarryMore(c, counted) {
+			used = append(used, c)
+		}
+	}
+	if len(used) == 0 {
+		return nil
+	}
+
+	from := used[0].Peer.Addr().String()
+	if len(used) == 1 {
+		return obstacle.Only(obstacle.Agent, "1 connection in use, from %s", from)
+	}
+	return obstacle.Only(obstacle.Agent, "%d connections in use, one from %s", len(used), from)
+}
+
+// mayCarryMore reports whether a connection may carry another request of an agent.
+func (s Status) mayCarryMore(c sockets.Connection, counted time.Time) bool {
+	isOwn := slices.Contains(s.Probe.Connections, c.Peer)
+	if isOwn {
+		return false
+	}
+
+	// Agents behind lone balancers that the configuration names can go nowhere else: they are not waited for.
+	from := c.Peer.Addr()
+	if s.Balancers.LoneAt(from, s.Time) {
+		return false
+	}
+
+	if c.Idle > forever {
+		return false
+	}
+
+	// An agent that the gate refuses cannot make another connection in the middle of its run. It uses this one until
+	// the run is over, or Jetty closes the connection.
+	if s.Gate.Refuses(from, s.Time) {
+		return true
+	}
+
+	// Without a count, a request may wait for its answer as long as the connection exists.
+	if counted.IsZero() {
+		return true
+	}
+
+	// The count does not include a request that came later.
+	reuse := max(sockets.Reuse, s.Time.Sub(counted)+Settle)
+	return c.Idle <= reuse
+}
+
+// gateOpen returns an obstacle if the gate of a held master is open: agents that no balancer sends
+// elsewhere still come.
+func (s Status) gateOpen(since time.Time) []Obstacle {
+	if !s.Gate.Runs(s.Time) {
+		return nil
+	}
+	if !s.Gate.Looked.After(since) {
+		return obstacle.Only(obstacle.Gate, "the gate has not looked since the hold changed")
+	}
+	if s.Gate.Closed {
+		return nil
+	}
+	return obstacle.Only(obstacle.Gate, "the gate is open: %s", cmp.Or(s.Gate.Error, s.Gate.Reason))
+}
+
+// Unattended returns what may still send agents to a held master, or be at work on it, if its daemon has not
+// answered for lost. The last status, s, may be zero.
+func (s Status) Unattended(connections []sockets.Connection, lost time.Duration) (list []Obstacle) {
+	left := UsualTime - lost
+	if left >= 0 {
+		list = obstacle.Only(obstacle.Balancer, "no daemon answers, so balancers may still send for %s", text.Age(left))
+	}
+	return append(list, s.inUse(connections, time.Time{})...)
+}
+
+// InService returns what keeps a service from being used again and, when nothing does, the next master from leaving:
+// the slot that this master still has. Of every service, only the master itself must be healthy. A service beside it
+// that does not answer 200, and its balancers, are not waited for.
+func (s Status) InService(service drain.Service) (list []Obstacle) {
+	for _, v := range s.Services {
+		isAwaited := v.Name == service.Shown() || service.Covers(v.Name) && v.Serves()
+		if isAwaited {
+			list = append(list, s.Returning(v)...)
+		}
+	}
+	if len(list) == 0 && Budgeted(service) {
+		return s.slotKept()
+	}
+	return list
+}
+
+// Healthy reports whether the master serves agents again, as a probe since a moment has shown. A verdict
+// from before may be about the process that has stopped.
+func (s Status) Healthy(since time.Time) bool {
+	return s.Master().Verdict.Health.Serves() && s.Probe.Asked.After(since)
+}
