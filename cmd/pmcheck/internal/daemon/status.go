@@ -21,8 +21,8 @@ func (d *Daemon) Status(now time.Time) status.Status {
 	return status.New(facts, now)
 }
 
-// lookEvery is the shortest time from one look to the next.
-const lookEvery = 25 * time.Millisecond
+// shareEvery is the shortest time from one look to the next.
+const shareEvery = 25 * time.Millisecond
 
 // A look shows the status in the form T. Clients that wait for a look share it: any user of the host may ask as often,
 // and read as slowly, as he likes, and neither balancers nor memory must suffer.
@@ -40,7 +40,7 @@ func (l *look[T]) get(d *Daemon, show func(status.Status) (T, error)) (T, error)
 	defer l.mu.Unlock()
 
 	if l.taken.Before(asked) {
-		time.Sleep(time.Until(l.taken.Add(lookEvery)))
+		time.Sleep(time.Until(l.taken.Add(shareEvery)))
 		l.taken = time.Now()
 		l.shows, l.err = show(d.Status(l.taken))
 	}

@@ -24,8 +24,8 @@ const UserAgent = "pmcheck-fleet"
 // Turns is how many masters pause for different times before they ask again.
 const Turns = 12
 
-// witnessTime is how long a master may take to answer.
-const witnessTime = 3 * time.Second
+// answerTime is how long a master may take to answer.
+const answerTime = 3 * time.Second
 
 // Witness is another master of the fleet, by its answer to a question such as a balancer's.
 type Witness struct {
@@ -71,7 +71,7 @@ func ask(ctx context.Context, member string) (w Witness, isOwn bool) {
 	if err != nil {
 		return w, false
 	}
-	ctx, cancel := context.WithTimeout(ctx, witnessTime)
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 
 	var reachesItself atomic.Bool // a dial may outlive the round trip

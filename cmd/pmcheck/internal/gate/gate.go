@@ -32,8 +32,8 @@ const (
 	// lookEvery is how often the gate looks at its table and the ends of holds. Changes of
 	// the holds wake it at once.
 	lookEvery = time.Second
-	// askTime is how long the daemon may take to say whether balancers send.
-	askTime = time.Second
+	// statusTime is how long the daemon may take to say whether balancers send.
+	statusTime = time.Second
 )
 
 // Gate is the gate of this host. Set the exported fields, then call Run.
@@ -183,7 +183,7 @@ func line(s status.GateStatus) string {
 
 // sends returns which balancer still sends agents to this master, by its own view; empty if none does.
 func (g *Gate) sends(ctx context.Context, leaving bool) string {
-	ctx, cancel := context.WithTimeout(ctx, askTime)
+	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
 
 	st, err := status.Client{Socket: g.Settings.Socket}.Status(ctx)

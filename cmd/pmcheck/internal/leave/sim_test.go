@@ -408,7 +408,7 @@ func (m *member) isDown() {
 
 // giveBack returns the slot as the daemon does.
 func (m *member) giveBack(ctx context.Context) {
-	for step := status.SlotRenew; ctx.Err() == nil && step != status.SlotReturn; time.Sleep(time.Second) {
+	for step := budget.Renew; ctx.Err() == nil && step != budget.Return; time.Sleep(time.Second) {
 		s := m.status()
 		s.Budget = &status.BudgetStatus{View: budget.View{Held: true}}
 		step, _ = s.Slot()

@@ -22,17 +22,17 @@ var ErrNoDaemon = errors.New("the daemon does not answer")
 // remembered has 1 MiB and 40,000 values. In memory a value can take a hundred times what it takes in JSON: each
 // service of {"services":[{},{},… does.
 const (
-	maxStatus = 2 << 20
-	maxHeader = 16 << 10
-	maxValues = 60_000
+	maxStatus       = 2 << 20
+	maxAnswerHeader = 16 << 10
+	maxValues       = 60_000
 )
 
 const (
 	// askTime is how long Follow waits for the daemon's answer: setting a hold must work
 	// without one.
 	askTime = 2 * time.Second
-	// askEvery is the pause of Follow before it asks again.
-	askEvery = 250 * time.Millisecond
+	// followEvery is the pause of Follow before it asks again.
+	followEvery = 250 * time.Millisecond
 )
 
 // Client reads a daemon's status: over the unix socket on this host, or over HTTP from
@@ -62,7 +62,7 @@ func (c Client) Status(ctx context.Context) (Status, error) {
 func (c Client) ask(ctx context.Context) (s Status, err error) {
 	base := c.URL
 	where := c.URL
-	transport := &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: maxHeader}
+	transport := &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: maxAnswerHeader}
 	if c.URL == "" {
 		base = "http://pmcheck"
 		where = c.Socket
@@ -159,7 +159,7 @@ func (c Client) Follow() (next func(context.Context) (Status, error)) {
 			return Status{}, ctx.Err()
 		case <-time.After(pause):
 		}
-		pause = askEvery
+		pause = followEvery
 
 		ctx, cancel := context.WithTimeout(ctx, askTime)
 		defer cancel()

@@ -84,11 +84,11 @@ func (r Refused) Asking(now time.Time) (list []Refusal) {
 	return list
 }
 
-// maxRefusals is how many addresses are remembered, refusedFor for how long, and maxAsked how many bytes of a request.
+// maxRefusals is how many addresses are remembered, refusedFor for how long, and maxShown how many bytes of a request.
 const (
 	maxRefusals = 32
 	refusedFor  = time.Hour
-	maxAsked    = 100
+	maxShown    = 100
 )
 
 // Refusals counts what is refused. It is safe for concurrent use; its zero value is ready.
@@ -162,7 +162,7 @@ func firstLine(asked []byte) string {
 		return "TLS instead of HTTP"
 	}
 	line, _, _ := bytes.Cut(asked, []byte("\n"))
-	return cmp.Or(text.Printable(string(line), maxAsked), "no HTTP")
+	return cmp.Or(text.Printable(string(line), maxShown), "no HTTP")
 }
 
 // At returns what is known at now: balancers first, and the clients that were refused most often before others.

@@ -15,22 +15,12 @@ import (
 // as a reload, must not keep others from leaving.
 const outAfter = time.Minute
 
-// SlotStep is what the daemon does about the slot of its master in the budget.
-type SlotStep string
-
-// The steps.
-const (
-	SlotLook   SlotStep = "look"   // only see which masters are out
-	SlotRenew  SlotStep = "renew"  // the master is out, or not yet back
-	SlotReturn SlotStep = "return" // the master has been back for budget.Settle, and balancers send
-)
-
 // Slot returns what to do about the slot and, for a master that may not have one yet, why it is out.
-func (s Status) Slot() (step SlotStep, reason string) {
+func (s Status) Slot() (step budget.Step, reason string) {
 	for _, h := range s.Holds {
 		if h.Covers(drain.Master) {
 			reason = fmt.Sprintf("%s by %s: %s", h.Mode, h.Holder, h.Reason)
-			return SlotRenew, strings.TrimSuffix(reason, ": ")
+			return budget.Renew, strings.TrimSuffix(reason, ": ")
 		}
 	}
 
@@ -40,16 +30,16 @@ func (s Status) Slot() (step SlotStep, reason string) {
 	if hasSlot {
 		isBack := lasts >= budget.Settle && len(s.Returning(master)) == 0
 		if isBack {
-			return SlotReturn, ""
+			return budget.Return, ""
 		}
-		return SlotRenew, ""
+		return budget.Renew, ""
 	}
 
 	isDown := master.Mode == drain.Ready && !master.Serves() && lasts >= outAfter
 	if isDown {
-		return SlotRenew, master.Answer.Body
+		return budget.Renew, master.Answer.Body
 	}
-	return SlotLook, ""
+	return budget.Look, ""
 }
 
 // slotKept is the obstacle of a slot that the daemon has not given back yet.

@@ -27,21 +27,21 @@ func TestSlot(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		status status.Status
-		want   status.SlotStep
+		want   budget.Step
 		reason string
 	}{
-		{"in service", st(drain.Ready, serves, since(time.Hour)), status.SlotLook, ""},
-		{"held", st(drain.Drain, by("", drain.Drain)), status.SlotRenew, "drain by operator: kernel"},
-		{"held, and has a slot", st(drain.Maint, has, by("server", drain.Maint)), status.SlotRenew,
+		{"in service", st(drain.Ready, serves, since(time.Hour)), budget.Look, ""},
+		{"held", st(drain.Drain, by("", drain.Drain)), budget.Renew, "drain by operator: kernel"},
+		{"held, and has a slot", st(drain.Maint, has, by("server", drain.Maint)), budget.Renew,
 			"maint by operator: kernel"},
-		{"the CA alone is held", st(drain.Ready, serves, by("ca", drain.Drain)), status.SlotLook, ""},
-		{"its directory of holds is lost", st(drain.Maint, has, lost), status.SlotRenew, "maint by directory"},
-		{"unhealthy for 59 s", st(drain.Ready, unhealthy, since(59*time.Second)), status.SlotLook, ""},
-		{"unhealthy for a minute", st(drain.Ready, unhealthy, since(time.Minute)), status.SlotRenew, "unhealthy: refused"},
-		{"back, not settled", st(drain.Ready, serves, has, up, since(29*time.Second)), status.SlotRenew, ""},
+		{"the CA alone is held", st(drain.Ready, serves, by("ca", drain.Drain)), budget.Look, ""},
+		{"its directory of holds is lost", st(drain.Maint, has, lost), budget.Renew, "maint by directory"},
+		{"unhealthy for 59 s", st(drain.Ready, unhealthy, since(59*time.Second)), budget.Look, ""},
+		{"unhealthy for a minute", st(drain.Ready, unhealthy, since(time.Minute)), budget.Renew, "unhealthy: refused"},
+		{"back, not settled", st(drain.Ready, serves, has, up, since(29*time.Second)), budget.Renew, ""},
 		{"back, and a balancer does not send", st(drain.Ready, serves, has, since(30*time.Second), asking(sends), asking()),
-			status.SlotRenew, ""},
-		{"back", st(drain.Ready, serves, has, up, since(30*time.Second)), status.SlotReturn, ""},
+			budget.Renew, ""},
+		{"back", st(drain.Ready, serves, has, up, since(30*time.Second)), budget.Return, ""},
 	} {
 		if got, reason := tt.status.Slot(); got != tt.want || reason != tt.reason {
 			t.Errorf("%s: %s, %q; want %s, %q", tt.name, got, reason, tt.want, tt.reason)

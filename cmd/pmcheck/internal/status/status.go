@@ -33,6 +33,8 @@ type (
 	Balancer = balancer.Balancer
 	// View is what a balancer reports about this master.
 	View = balancer.View
+	// BudgetStatus is the budget of the pool as the daemon saw it last.
+	BudgetStatus = budget.Status
 	// Obstacle is one thing between a master and what is wanted of it.
 	Obstacle = obstacle.Obstacle
 )
@@ -243,18 +245,6 @@ func (v ServiceStatus) Pool() (*check.Pool, time.Time) {
 		}
 	}
 	return nil, time.Time{}
-}
-
-// BudgetStatus is the budget of the pool as the daemon saw it last.
-type BudgetStatus struct {
-	Pool string `json:"pool"`
-	budget.View
-	// Reachable says whether the database answered the last question, asked at Asked;
-	// Since is when that began. While it does not answer, the rest is its last answer.
-	Reachable bool      `json:"reachable"`
-	Since     time.Time `json:"since"`
-	Asked     time.Time `json:"asked"`
-	Error     string    `json:"error,omitempty"`
 }
 
 // gateTime is how old the last look of a gate that runs may be: it looks every second.
