@@ -26,6 +26,10 @@ func TestVolumeIsJudgedByFreeSpace(t *testing.T) {
 		{"out of inodes", volume{size: gib, free: gib, inodes: 100_000, freeInodes: 99}, StateBad, DiskFull},
 		{"small, little used", volume{size: 60 << 20, free: 50 << 20}, StateOK, ""},
 		{"small, full", volume{size: 60 << 20, free: 1 << 20}, StateBad, DiskFull},
+		{"small, just enough", volume{size: 100 << 20, free: 5 << 20}, StateWarn, DiskLow},
+		{"small, full to a byte", volume{size: 100 << 20, free: 5<<20 - 1}, StateBad, DiskFull},
+		{"few inodes, just enough", volume{size: gib, free: gib, inodes: 1000, freeInodes: 50}, StateWarn, DiskLow},
+		{"few inodes, out of them", volume{size: gib, free: gib, inodes: 1000, freeInodes: 49}, StateBad, DiskFull},
 		{"an object store", volume{size: 1 << 63, free: 1 << 63}, StateOK, ""},
 		{"read-only", volume{size: gib, free: gib, readOnly: true}, StateBad, DiskFull},
 	} {

@@ -106,6 +106,18 @@ func TestProbeReadsThePool(t *testing.T) {
 	}
 }
 
+// TestAJRubyThatIsHandedOverIsCounted: for a moment, the pool shows no instance.
+func TestAJRubyThatIsHandedOverIsCounted(t *testing.T) {
+	m := newMaster(t)
+	m.SetPool(check.Pool{Size: 1}, check.Pool{Size: 1, Free: 1})
+	wantQuestions(t, m, 2, func() {
+		r := newProber(t, m).Probe(t.Context())
+		if r.Pool == nil || r.Pool.Free != 1 {
+			t.Errorf("pool %+v, %v", r.Pool, r.PoolErr)
+		}
+	})
+}
+
 func TestServiceIsAskedByName(t *testing.T) {
 	m := newMaster(t)
 	m.SetService("broker-service", "error")

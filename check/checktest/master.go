@@ -35,7 +35,7 @@ type Master struct {
 	listens  string     // the address, also while stopped
 	state    State
 	since    time.Time // when the state began
-	answers  map[string]canned
+	answers  map[string][]canned
 	editTLS  func(*tls.Config)
 	trust    *x509.CertPool
 	crl      *x509.RevocationList

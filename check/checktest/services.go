@@ -26,18 +26,29 @@ type canned struct {
 // SetAnswer sets the answer to requests for a path, whatever their query. What a state answers by
 // itself, as Denied does, goes before it, as does the pool of JRubyStuck.
 func (m *Master) SetAnswer(path string, status int, body string) {
+	m.setAnswers(path, canned{status: status, body: body})
+}
+
+// setAnswers sets the answers to a path, one for each request. The last one stays.
+func (m *Master) setAnswers(path string, list ...canned) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.answers == nil {
-		m.answers = map[string]canned{}
+		m.answers = map[string][]canned{}
 	}
-	m.answers[path] = canned{status: status, body: body}
+	m.answers[path] = list
 }
 
-// SetPool sets the pool that the service jruby-metrics reports. By default there are
-// four JRubies, all of them free. A server that has not locked its pool reports as LockSince
-// when it started.
-func (m *Master) SetPool(p check.Pool) { m.SetAnswer(poolPath, http.StatusOK, poolAnswer(p)) }
+// SetPool sets the pool that the service jruby-metrics reports, and the pools that it reports to the next questions.
+// The last one stays. By default there are four JRubies, all of them free. A server that has not locked its pool
+// reports as LockSince when it started.
+func (m *Master) SetPool(first check.Pool, next ...check.Pool) {
+	list := []canned{ok(poolAnswer(first))}
+	for _, p := range next {
+		list = append(list, ok(poolAnswer(p)))
+	}
+	m.setAnswers(poolPath, list...)
+}
 
 // SetService sets the state that the Status API reports for a service. Any state but
 // running is answered with 503. By default only ca exists, and is running.
@@ -65,8 +76,11 @@ func (m *Master) answer(path string) canned {
 	if m.state == JRubyStuck && path == poolPath {
 		return ok(poolAnswer(stuckPool(time.Since(m.since))))
 	}
-	if set, is := m.answers[path]; is {
-		return set
+	if list := m.answers[path]; len(list) > 0 {
+		if len(list) > 1 {
+			m.answers[path] = list[1:]
+		}
+		return list[0]
 	}
 
 	word := string(Running)
