@@ -7,16 +7,16 @@
 // Not every client counts for every question. Each question is a method of [List]:
 //
 //	may one more check keep the master?     the balancer that asks, by Rule
-//	does its view matter to the others?     Rule.matters: not if it is lone, or hides the hold
+//	does its view matter to the others?     Rule.matters: not if it hides the hold, or is lone and no backend of turns
 //	must it have let go of the master?      Hearing, and Counts; not Lone while the hold is leaving
-//	does it forbid a command?               Hearing, Lone
-//	does it let a stop go at once?          only if AllLone; not beside a client that MayCount, in the first minutes
+//	does it forbid a command?               Hearing, WithAgents, Lone, if it sends
+//	does it let a stop go at once?          AllLone; if none is Trusted, in the first minutes not beside MayCount
 //	are its agents left to this master?     AllStranded, be it for a moment
 //	does its view replace the fleet?        Decide: only if the setting balancers lists it
 //	does it end the wait of a young daemon? Trusted
 //	does it follow a hold blindly?          Hearing, Blind: the fleet is asked once more
 //	does it show that others may serve?     Hearing, Pool
-//	does it keep the gate open?             Hearing, Sending, and not Lone
+//	does it keep the gate open?             Hearing, Sending, and not Lone while the hold is leaving
 //	do its connections count?               not if LoneAt its address
 package balancer
 
@@ -43,7 +43,7 @@ const (
 	slowest = time.Minute
 	// steadyChecks is how many checks in a row, none later than slowest, make a client a balancer.
 	steadyChecks = 5
-	// ProvenAfter is how long it may take until a client without a view has proved to be a balancer.
+	// ProvenAfter is how long after its start a daemon may not know yet that a client without a view is a balancer.
 	ProvenAfter = steadyChecks * slowest
 	// SilentAfter is how long ago a balancer must have asked last to be shown as silent: longer than a restart of
 	// HAProxy takes.
@@ -56,8 +56,8 @@ const (
 	// longestInterval bounds the interval that a balancer is believed to have. A client that asked twice, a day
 	// apart, is not waited for all day.
 	longestInterval = 5 * time.Minute
-	// TurnBackend is HAProxy's name for a backend without agents that sorts before every other. A master leaves the
-	// others only once it is out of this one, so that no two masters can leave at once.
+	// TurnBackend is HAProxy's name for a backend without agents that sorts before every other of its node. A master
+	// leaves the others only once it is out of this one, so that no two masters can leave at once.
 	TurnBackend = "0-turn"
 )
 
@@ -122,7 +122,8 @@ func (b *Balancer) InARow(refused bool) int64 {
 // Others returns how many other servers the balancer had within ExpectedBack.
 func (b *Balancer) Others() int { return b.servers(b.OthersWeight) }
 
-// Missing returns how many of Others are out, at least one if the view shows none, and since when there is one.
+// Missing returns how many of Others are out, at least one if the view shows no other server, and how long ago none
+// was. After ExpectedBack they are given up, and none is missing.
 func (b *Balancer) Missing(now time.Time) (servers int, since time.Duration) {
 	if b.View == nil || !b.Pooled() {
 		return 0, 0
@@ -187,6 +188,7 @@ func (b *Balancer) justStarted(before, v *View) bool {
 		return false
 	}
 
+	// A server that comes up has all its steps at once, so UP with steps to count after DOWN is a new process.
 	wasUp := before != nil && before.Sends()
 	if !wasUp || b.starts {
 		return true

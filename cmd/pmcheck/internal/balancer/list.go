@@ -49,8 +49,8 @@ func (l List) Silent(now time.Time) List {
 	})
 }
 
-// Asked returns when one of the balancers asked last; zero if none has. HAProxy does not check a server in MAINT,
-// and keeps its sessions.
+// Asked returns when one of the balancers asked last, one that is gone among them; zero if none has. HAProxy does not
+// check a server in MAINT, and keeps its sessions: agents may be at work long after the last check.
 func (l List) Asked() (last time.Time) {
 	for _, b := range l {
 		if b.Counts() && b.Seen.After(last) {
@@ -69,7 +69,8 @@ func (l List) Hearing(service drain.Service, mode drain.Mode) List {
 }
 
 // MayCount returns the clients on other hosts that are no balancers yet, and may prove to be: they send no view, and
-// have asked again within a minute, but not often enough. A monitoring check asks less often.
+// have asked again within a minute, but not often enough. A client that asks less often is taken for a monitoring
+// check, see slowest.
 func (l List) MayCount() List {
 	return l.keep(func(b *Balancer) bool {
 		asksAgain := b.Checks > 1
@@ -106,7 +107,7 @@ func (l List) AllStranded() bool {
 	return len(agents) > 0 && !agents.any(func(b *Balancer) bool { return b.View == nil || !b.View.Last() })
 }
 
-// Pool returns the balancers that show another server, or expect one back.
+// Pool returns the balancers that show another server, expect one back, or have just started.
 func (l List) Pool(now time.Time) List {
 	return l.keep(func(b *Balancer) bool { return b.View != nil && !b.Turns() && !b.Lone(now) })
 }

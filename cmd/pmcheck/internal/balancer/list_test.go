@@ -29,6 +29,8 @@ func everyKind(now time.Time) List {
 		{Node: "blind-listed", Checks: 1, Listed: true},
 		{Node: "person", Checks: 1},
 		{Node: "newcomer", Checks: 2},
+		{Node: "nearly", Checks: steadyChecks - 1},
+		{Node: "here", Checks: 2, Source: netip.MustParseAddr("127.0.0.1")},
 		{Node: "hides", View: view("UP", 100, 100), Codes: answer.Codes{Drain: 200}},
 		{Node: "pair-listed", View: view("UP", 100, 200), OthersWeight: 100, OthersSeen: now, Listed: true},
 		{Node: "ca", View: view("UP", 100, 100)},
@@ -36,7 +38,9 @@ func everyKind(now time.Time) List {
 	for i := range list {
 		b := &list[i]
 		b.Service, b.Seen, b.UnitWeight = "server", now, 100
-		b.Source = netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})
+		if b.Source == (netip.Addr{}) {
+			b.Source = netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})
+		}
 	}
 	list[len(list)-1].Service = "ca"
 	return list
@@ -58,18 +62,18 @@ func TestWhichBalancersCount(t *testing.T) {
 		want string
 	}{
 		"hears of a hold on the server": {hearing, "pair expects out alone alone-listed widowed starts turn blind " +
-			"blind-listed person newcomer pair-listed"},
+			"blind-listed person newcomer nearly here pair-listed"},
 		"hears of a hold in maint":      {everyKind(now).Hearing("ca", drain.Maint), "ca"},
-		"hears of a hold on everything": {everyKind(now)[12:].Hearing("", drain.Drain), "pair-listed ca"},
+		"hears of a hold on everything": {everyKind(now)[14:].Hearing("", drain.Drain), "pair-listed ca"},
 		"still sends": {hearing.Sending(), "pair expects alone alone-listed widowed starts turn " +
 			"pair-listed"},
 		"follows blindly":         {hearing.Blind(), "blind blind-listed"},
 		"has this master alone":   {hearing.Lone(now), "alone alone-listed widowed turn"},
 		"shows or expects others": {hearing.Pool(now), "pair expects out starts pair-listed"},
-		"may prove to count":      {hearing.MayCount(), "newcomer"},
+		"may prove to count":      {hearing.MayCount(), "newcomer nearly"},
 		"is trusted":              {hearing.Trusted(), "alone-listed blind-listed pair-listed"},
 		"does not have it alone": {hearing.Without(hearing.Lone(now)), "pair expects out starts blind blind-listed " +
-			"person newcomer pair-listed"},
+			"person newcomer nearly here pair-listed"},
 	} {
 		if got := nodes(tt.got); got != tt.want {
 			t.Errorf("%s: %s\nwant %s", question, got, tt.want)

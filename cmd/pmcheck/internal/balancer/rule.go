@@ -73,7 +73,7 @@ func (r Rule) Keeps(all List, budget bool) (list []obstacle.Obstacle) {
 // keptBy reports whether balancer b keeps the master, and why: it is then answered by the verdict, as if
 // there was no hold. all are the balancers that still ask, b among them.
 func (r Rule) keptBy(b *Balancer, all List) (why obstacle.Obstacle, keeps bool) {
-	if !r.asks(b) {
+	if !r.hasSay(b) {
 		return why, false
 	}
 
@@ -85,21 +85,21 @@ func (r Rule) keptBy(b *Balancer, all List) (why obstacle.Obstacle, keeps bool) 
 	}
 
 	if b.View.Sends() {
-		return r.waits(b, all)
+		return r.mustWait(b, all)
 	}
 	return r.takesBack(b, all)
 }
 
-// asks reports whether the balancer has a say. A balancer without a view follows the answers, and so does a balancer
+// hasSay reports whether the balancer has a say. A balancer without a view follows the answers, and so does a balancer
 // that hides the hold from itself.
-func (r Rule) asks(b *Balancer) bool {
+func (r Rule) hasSay(b *Balancer) bool {
 	return r.leaving != drain.Firm && b.View != nil && !b.Hides(r.mode)
 }
 
-// waits reports whether balancer b, which has the master in, may not miss it yet: it must be able to do without this
+// mustWait reports whether balancer b, which has the master in, may not miss it yet: it must be able to do without this
 // master now and at the check before, no other balancer may show that it cannot, and each balancer before it, by node
 // and name, must have the master out.
-func (r Rule) waits(b *Balancer, all List) (why obstacle.Obstacle, waits bool) {
+func (r Rule) mustWait(b *Balancer, all List) (why obstacle.Obstacle, waits bool) {
 	if !b.fits(r.maxOut, r.now) {
 		return b.without(r.now), true
 	}
@@ -134,7 +134,8 @@ func (r Rule) takesBack(b *Balancer, all List) (why obstacle.Obstacle, takesBack
 	}
 
 	// Two checks have crossed, and two masters have left. Later, while its last agents finish, a master does not
-	// return because another master dies. A balancer that counts good answers was not refused, and goes on.
+	// return because another master dies. A balancer that was not refused is taking the master back, and must go on being
+	// told so until it is UP.
 	if b.justOut || !b.Refused() {
 		return b.without(r.now), true
 	}

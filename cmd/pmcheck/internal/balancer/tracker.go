@@ -56,13 +56,13 @@ func (t *Tracker) Answer(c Check, r Rule, decide func(spare bool) answer.Answer)
 	defer t.mu.Unlock()
 
 	b := t.note(c, r.now)
-	if b == nil { // there is no room: the master stays in
+	if b == nil { // there is no room: a balancer with a view keeps the master, another follows the hold
 		return decide(c.Header == "" || r.leaving == drain.Firm), 0
 	}
 
 	spare := true
 	mayLose := false
-	if r.asks(b) {
+	if r.hasSay(b) {
 		_, keeps := r.keptBy(b, t.copies().Current(r.now))
 		mayLose = !keeps
 		spare = mayLose

@@ -4,7 +4,8 @@
 // A master claims a slot before it leaves and gives it back once it is in service
 // again. The rules are functions in the database, see schema.sql.
 //
-// Nothing here keeps a connection. Each call makes one, and returns within [Timeout].
+// A Keeper keeps the slot of a daemon's master up to date, and knows the Status of the budget. Nothing here keeps a
+// connection. Each call makes one, and returns within [Timeout].
 package budget
 
 import (
@@ -72,6 +73,8 @@ func (c *Client) Claim(ctx context.Context, want Claim) error {
 	if err != nil {
 		return err
 	}
+
+	// A row that is only recorded, of a master that went out without asking, is no slot that was claimed.
 	if own, found := v.Own(); !found || own.Recorded {
 		return &TakenError{Slots: v.Others(), Allowed: v.Allowed}
 	}

@@ -38,30 +38,39 @@ const (
 	Return Step = "return" // the master has been back for Settle, and balancers send
 )
 
-// A Keeper keeps the slot of this master up to date by one configuration. It belongs to one goroutine, and nothing
+// asked is the part of a Client that a Keeper needs.
+type asked interface {
+	Look(ctx context.Context) (View, error)
+	Renew(ctx context.Context, reason string) (View, error)
+	Return(ctx context.Context) (View, error)
+}
+
+// A Keeper keeps the slot of this master up to date with one configuration. It belongs to one goroutine, and nothing
 // waits for it.
 type Keeper struct {
 	settings config.Budget
-	client   *Client
+	client   asked
 	known    *Status
 	step     Step      // that was taken last
 	next     time.Time // when to ask if the step stays the same
 }
 
-// NewKeeper returns a keeper that asks at once. known is what an earlier one has learned; nil if there was none.
+// NewKeeper returns a keeper that asks at once. known is what the keeper of the configuration before has learned; nil
+// if there was none.
 func NewKeeper(c config.Config, known *Status) *Keeper {
 	return &Keeper{settings: c.Budget, client: New(c), known: known}
 }
 
-// Keep takes a step if it is due: the first time, after a change of the step or of the mode, and every minute. It
-// returns what is known then, and the error of the database. asked is false if no step was due, or ctx has ended.
+// Keep takes a step if it is due: the first time, after a change of the step or of the mode, and after its pause. It
+// returns what is known then, and the error of the database or of ctx. asked is false if no step was due, or ctx has
+// ended.
 func (k *Keeper) Keep(ctx context.Context, step Step, reason string, modeSince time.Time) (
 	known Status, asked bool, err error) {
 	before := cmp.Or(k.known, &Status{View: View{Slots: []Slot{}}})
 
 	// A hold may have been set, with a slot, and lifted.
-	held := modeSince.After(before.Asked)
-	isNews := step != k.step || held
+	modeChanged := modeSince.After(before.Asked)
+	isNews := step != k.step || modeChanged
 	if !isNews && time.Now().Before(k.next) {
 		return *before, false, nil
 	}

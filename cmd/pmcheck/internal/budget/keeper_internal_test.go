@@ -1,11 +1,14 @@
 package budget
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
@@ -43,17 +46,65 @@ func TestTheLastAnswerStays(t *testing.T) {
 	back := k.learn(lost, view, nil)
 
 	want := Status{Pool: "eu", View: view, Reachable: true, Since: first.Asked, Asked: first.Asked}
-	if diff := cmp.Diff(want, first); diff != "" {
+	if diff := gocmp.Diff(want, first); diff != "" {
 		t.Errorf("the first answer: %s", diff)
 	}
 	if later.Out != 0 || later.Since != first.Since {
 		t.Errorf("the next answer: %+v", later)
 	}
 	want = Status{Pool: "eu", View: view, Since: lost.Asked, Asked: lost.Asked, Error: "no answer within 2s"}
-	if diff := cmp.Diff(want, lost); diff != "" {
+	if diff := gocmp.Diff(want, lost); diff != "" {
 		t.Errorf("without an answer: %s", diff)
 	}
 	if !back.Reachable || back.Error != "" || back.Since != back.Asked {
 		t.Errorf("it answers again: %+v", back)
 	}
+}
+
+// answers is a database that answers each question, and notes what was asked.
+type answers struct{ asked []Step }
+
+func (a *answers) note(s Step) (View, error) {
+	a.asked = append(a.asked, s)
+	return View{Allowed: 1}, nil
+}
+func (a *answers) Look(context.Context) (View, error)          { return a.note(Look) }
+func (a *answers) Renew(context.Context, string) (View, error) { return a.note(Renew) }
+func (a *answers) Return(context.Context) (View, error)        { return a.note(Return) }
+
+func TestAKeeperAsksWhatIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		database := &answers{}
+		k := &Keeper{settings: config.Budget{Lapse: time.Hour}, client: database}
+		ended, end := context.WithCancel(t.Context())
+		end()
+		for _, tt := range []struct {
+			name      string
+			after     time.Duration
+			step      Step
+			modeSince time.Time
+			ctx       context.Context
+			want      bool
+		}{
+			{name: "the first time", step: Look, want: true},
+			{name: "a second later", after: time.Second, step: Look},
+			{name: "the step is another", step: Renew, want: true},
+			{name: "the pause is not over", after: 59 * time.Second, step: Renew},
+			{name: "the pause is over", after: time.Second, step: Renew, want: true},
+			{name: "a hold was set and lifted", step: Renew, modeSince: start.Add(time.Hour), want: true},
+			{name: "the daemon ends", step: Return, ctx: ended},
+		} {
+			time.Sleep(tt.after)
+			before := len(database.asked)
+			ctx := cmp.Or(tt.ctx, t.Context())
+			known, asked, err := k.Keep(ctx, tt.step, "", tt.modeSince)
+			if asked != tt.want || (err != nil) != (tt.ctx != nil) {
+				t.Errorf("%s: asked %v, error %v", tt.name, asked, err)
+			}
+			if asked && (len(database.asked) != before+1 || database.asked[before] != tt.step || known.Asked != time.Now()) {
+				t.Errorf("%s: asked %v, known %+v", tt.name, database.asked, known)
+			}
+		}
+	})
 }

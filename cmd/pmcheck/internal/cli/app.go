@@ -1,6 +1,7 @@
 // Package cli is pmcheck's command line. Each command has a file, with its flags, the order of its steps and what it
 // prints; app.go joins them. Commands that take the master out share world.go, and exit.go has the exit statuses and
-// hints. It is the only package that decides where output goes.
+// hints. What a person reads and what is longer than a line is in writestatus.go, writereport.go and progress.go, which
+// decide nothing. It is the only package that decides where output goes.
 package cli
 
 import (

@@ -40,9 +40,9 @@ func (d *Daemon) keepSlot(ctx context.Context) error {
 
 // keepSlotOnce takes the next step, if there is one to take now, and notes the answer.
 func (d *Daemon) keepSlotOnce(ctx context.Context, keeper *budget.Keeper) {
-	now := d.status(time.Now())
-	step, reason := now.Slot()
-	known, asked, err := keeper.Keep(ctx, step, reason, now.Master().ModeSince)
+	seen := d.status(time.Now())
+	step, reason := seen.Slot()
+	known, asked, err := keeper.Keep(ctx, step, reason, seen.Master().ModeSince)
 	if !asked {
 		return
 	}

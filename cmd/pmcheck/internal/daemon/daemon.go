@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/metrics"
@@ -69,7 +70,7 @@ type Daemon struct {
 	page      *page.Page
 	pages     look[page.Document]
 	json      look[[]byte]
-	budget    atomic.Pointer[status.BudgetStatus] // nil without one
+	budget    atomic.Pointer[budget.Status] // nil without one
 }
 
 // New returns a daemon for a configuration.

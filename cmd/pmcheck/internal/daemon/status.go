@@ -57,6 +57,7 @@ func (d *Daemon) status(now time.Time) status.Status { return status.New(d.facts
 
 // facts are what the daemon knows at now, but for the kernel's connections.
 func (d *Daemon) facts(now time.Time) status.Facts {
+	state := d.monitor.State()
 	settings := d.settings.Load()
 	var warnings []string
 	if settings.Listen != d.listen {
@@ -65,7 +66,7 @@ func (d *Daemon) facts(now time.Time) status.Facts {
 	return status.Facts{
 		Version:   ProgramVersion(),
 		Started:   d.started,
-		State:     d.monitor.State(),
+		State:     state,
 		Settings:  settings,
 		Config:    *d.config.Load(),
 		Warnings:  warnings,

@@ -1,5 +1,5 @@
-// Package fleet has the other masters of a pool. A departure asks them as a balancer asks, and Judge says what of their
-// answers keeps this master; pmcheck status asks them for their Status, and shows a Table.
+// Package fleet asks the other masters of a pool: a departure as a balancer asks, and Judge says what of their answers
+// keeps this master; pmcheck status for their Status, which a Table shows.
 package fleet
 
 import (
@@ -21,23 +21,24 @@ import (
 // balancer.
 const UserAgent = "pmcheck-fleet"
 
-// Turns is how many masters pause for different times before they ask again.
+// Turns is how many masters of package leave pause for different times before they ask again: by their place, which is
+// random for a master that does not know itself.
 const Turns = 12
 
 // answerTime is how long a master may take to answer.
-const answerTime = 3 * time.Second
+const answerTime = 2 * time.Second
 
 // Witness is another master of the fleet, by its answer to a question such as a balancer's.
 type Witness struct {
 	Host string
 	Code int           // the status code; 0 if it is silent
-	For  time.Duration // since when it has served, or not served, by its own clock
+	For  time.Duration // how long it has served, or not served, by its own clock; 0 if it does not say
 }
 
-// New returns a function that asks the members of a fleet, for a pool whose balancers send no view; nil if there
+// Asker returns a function that asks the members of a fleet, for a pool whose balancers send no view; nil if there
 // are no members. The function returns the answers of the other masters, and how many of them are sorted before this
 // one. A member that has an address of this host is this master.
-func New(members []string) func(ctx context.Context) (others []Witness, place int) {
+func Asker(members []string) func(ctx context.Context) (others []Witness, place int) {
 	if len(members) == 0 {
 		return nil
 	}

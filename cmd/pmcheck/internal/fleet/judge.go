@@ -23,8 +23,8 @@ type View struct {
 }
 
 // Judge counts what the other masters of a fleet say. Another master must have served for 30 s, and with this master
-// out no more than maxOut may be. A silent member is named, and not waited for: for how long it has been silent is not
-// known.
+// out no more than maxOut may be. A silent member is named, and beside a master that serves it is not waited for: since
+// when it has been silent is not known.
 func Judge(others []Witness, maxOut config.MaxOut) View {
 	v := View{Others: len(others)}
 	reliable := 0
@@ -42,6 +42,7 @@ func Judge(others []Witness, maxOut config.MaxOut) View {
 			v.Out++
 			outs = append(outs, obstacle.New(obstacle.Turn,
 				"%s of the fleet does not serve: %d, for %s", w.Host, w.Code, text.Age(w.For)))
+		default: // it is not expected back
 		}
 	}
 
@@ -51,7 +52,8 @@ func Judge(others []Witness, maxOut config.MaxOut) View {
 		return v
 	}
 
-	if reliable > 0 || len(others) == 0 {
+	isAlone := len(others) == 0 // a fleet of one forbids nothing
+	if reliable > 0 || isAlone {
 		return v
 	}
 	mayServeSoon := v.Serving+v.Out+len(v.Silent) > 0

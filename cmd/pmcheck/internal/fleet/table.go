@@ -31,7 +31,7 @@ func Table(w io.Writer, members []Member) {
 
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) // a cell ends in a tab
 	fmt.Fprintln(t, "master\ttold\tsince\tmode\tverdict\tsend\tjrubies\tcode\tholds")
-	codes := countCodes(members)
+	count := countCodes(members)
 	var faults []string
 	for _, m := range slices.Concat(serving, out) {
 		if m.Status == nil {
@@ -42,7 +42,7 @@ func Table(w io.Writer, members []Member) {
 		s := m.Status.Master()
 		fmt.Fprintf(t, "%s\t%d\t%s ago\t%s\t%s\t%s\t%s\t%s\t%s\n", m.Host, s.Answer.Code,
 			text.Age(m.Status.Time.Sub(s.ServingSince)), s.Mode, s.Verdict,
-			sendText(m.Status.Balancers), poolText(s), codes.text(code(m)), holdersText(m.Status.Holds))
+			sendText(m.Status.Balancers), poolText(s), count.text(code(m)), holdersText(m.Status.Holds))
 	}
 	t.Flush()
 

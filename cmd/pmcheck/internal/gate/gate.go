@@ -95,7 +95,8 @@ func (g *Gate) follow(ctx context.Context, watcher *drain.Watcher) {
 		case <-ctx.Done():
 			return
 		case <-watcher.Changes():
-			watcher.Accept() // holds that may be lost with a directory are in doubt, and close nothing
+			// A directory that was replaced, perhaps with holds in it, closes nothing: the gate fails open.
+			watcher.Accept()
 		case <-tick.C:
 		}
 		g.update(ctx, watcher.Current())

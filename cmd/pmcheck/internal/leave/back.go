@@ -87,7 +87,7 @@ func (w World) InService(ctx context.Context, service drain.Service, limit time.
 		}
 		return st.InService(service), nil
 	}
-	left, err := w.waitUntilClear(ctx, expires(limit), status.Settle, look)
+	left, err := w.waitUntilClear(ctx, expires(limit), status.ClearFor, look)
 	if err != nil {
 		return err
 	}

@@ -47,6 +47,7 @@ func (d *daemon) next(ctx context.Context) []status.Obstacle {
 	if d.lost.IsZero() {
 		d.lost = time.Now()
 	}
+	// A daemon that has never answered may have run until now.
 	if d.ran.IsZero() {
 		d.ran = d.lost
 	}

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// turnTime is the difference of the pauses of two masters: the longest answer, and some time for the daemon to notice
-	// a hold.
-	turnTime = 2500 * time.Millisecond
+	// turnPause is the difference of the pauses of two masters: the longest answer, 2 s, and some time for the daemon to
+	// notice a hold.
+	turnPause = 2500 * time.Millisecond
 	// muteTime is how long a fleet that is silent as a whole delays a master whose balancers show other servers.
 	muteTime = 30 * time.Second
 )
@@ -70,15 +70,16 @@ func (f *fleetTurn) look(ctx context.Context) ([]status.Obstacle, error) {
 		return nil, &Error{Kind: Refused, Text: "must stay in service", Left: list}
 	}
 	if len(list) > 0 {
+		// A hold that was set for the last look is lifted, and the looks begin again.
 		f.paused = false
 		err := d.retreat()
-		f.pause(ctx, turnTime)
+		f.pause(ctx, turnPause)
 		return list, err
 	}
 
 	if !f.paused {
 		f.paused = true
-		again := turnTime * time.Duration(place%fleet.Turns)
+		again := turnPause * time.Duration(place%fleet.Turns)
 		f.pause(ctx, again)
 		return obstacle.Only(obstacle.Turn, "asks the fleet again in %s", again), nil
 	}
@@ -99,14 +100,15 @@ func (f *fleetTurn) obstacles() []status.Obstacle {
 	d := f.departure
 	isPooled := len(d.hearing().Pool(d.seen.status.Time)) > 0
 
-	// The rule of the daemon protects the pool, unless something follows the hold blindly. Then a silent fleet, whose
-	// allow perhaps names balancers only, need not be waited for.
+	// Where the daemon's rule protects the pool, nobody waits for a fleet that is silent as a whole: its allow perhaps
+	// names balancers only. The rule does not protect from what follows the hold blindly.
 	isMute := f.muteFor() >= muteTime
 	if isMute && isPooled && !d.followedBlindly() {
 		return nil
 	}
 
-	// A master that a stranger holds up for 15 minutes looks gone to the others, but not to its balancers.
+	// A master that has been leaving for balancer.ExpectedBack, as a stranger can bring about, looks gone to the others,
+	// but not to its balancers. A stop goes on waiting for its turn then.
 	list := f.view.Obstacles
 	if isLast(list) && isPooled && d.party.insists() {
 		return obstacle.Only(obstacle.Turn, "%s, but a balancer has another server", list[0].Text)

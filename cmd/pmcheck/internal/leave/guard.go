@@ -65,13 +65,13 @@ func (g *Guard) check(ctx context.Context) (hostStops bool, err error) {
 
 // noLongerStops returns ErrCancelled or ErrDied for a service that was about to stop, and is not any more.
 func (g *Guard) noLongerStops(s systemd.Service) error {
-	// A service without a main process has several processes. systemd does not say that it runs once the last is gone.
+	// A service without a main process has several. Once the last is gone, systemd has none of these states for it.
 	runs := []string{"running", "reload", "reload-signal", "reload-notify"}
 	if s.MainPID == 0 && !slices.Contains(runs, s.SubState) {
 		return ErrDied
 	}
 
-	// A reload is not watched, and a host that shuts down cancels no stop.
+	// Of a reload, the job is not looked at, and a host that shuts down cancels no stop.
 	if g.Holder != drain.Guard || s.HostStops {
 		return nil
 	}

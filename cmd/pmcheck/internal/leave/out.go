@@ -1,11 +1,12 @@
 // Package leave takes a master out of its pool and returns it: Out and Back. The steps of the way out are in out.go:
 // admitted, its turn, held, let go, idle, firm. Whether a party leaves if the pool needs it is in party.go, and the
-// three witnesses that are asked are in slot.go, fleet.go and views.go.
+// witnesses are in slot.go, fleet.go and views.go: the budget, the other masters, and the balancers, which the daemon
+// asks.
 //
 // The daemon's answer to each check decides which balancer may lose the master, see balancer.Rule. Out writes the hold
 // that the daemon acts on, and follows what comes of it.
 //
-// What is in the way is a list of obstacles. A Status answers what it shows of them, see its methods Untold and Busy.
+// What of the obstacles a Status shows is in status/standing.go.
 package leave
 
 import (
@@ -48,9 +49,9 @@ type Request struct {
 // Kind is the kind of an Error.
 type Kind int
 
-// The kinds. After Refused and Silent, the master is not held; a stop that is refused goes on at once, and its agents
-// are cut off. After NotIdle, the hold stays, and is leaving unless
-// it was firm from the start or the service stops in any case.
+// The kinds. After Refused and Silent, no hold of this call is left, unless it could not be lifted; a stop that is
+// refused goes on at once, and its agents are cut off. After NotIdle, the hold stays, and is leaving unless it was firm
+// from the start or the service stops in any case.
 const (
 	Refused Kind = iota // the last server, or a slot or a turn that did not come
 	NotIdle             // balancers were not told, or agents are left
@@ -123,7 +124,8 @@ func (d *departure) out(ctx context.Context) error {
 		return err
 	}
 
-	// --now waits for no balancer, and without a daemon none hears of the hold.
+	// --now waits for no balancer, and without a daemon none hears of the hold. That hold is firm already, unless the
+	// daemon went away while the master waited for its turn.
 	unheard := d.want.Now || d.seen.absent()
 	if unheard && !d.want.Idle {
 		return d.hold(drain.Firm)
@@ -219,6 +221,8 @@ func (d *departure) waitsForNobody() bool {
 	if err != nil {
 		return false // nothing is known of it
 	}
+
+	// Balancers do not use a master that does not serve, whatever it waits for.
 	return isOut(v) || !v.Verdict.Health.Serves()
 }
 
@@ -260,7 +264,7 @@ func (d *departure) idle(ctx context.Context) error {
 	if !d.want.Idle || !d.party.expectsAgents() {
 		return nil
 	}
-	_, err := d.wait(ctx, phaseIdle, status.Settle, d.look)
+	_, err := d.wait(ctx, phaseIdle, status.ClearFor, d.look)
 	return err
 }
 
@@ -320,7 +324,7 @@ func (d *departure) look(ctx context.Context) ([]status.Obstacle, error) {
 	}
 
 	if unanswered != nil {
-		lost := time.Since(d.unattended())
+		lost := time.Since(d.unansweredSince())
 		return d.seen.status.Unattended(connections, lost), nil
 	}
 	return d.remaining(connections), nil
@@ -370,8 +374,8 @@ func (d *departure) remaining(connections []sockets.Connection) (list []status.O
 	return list
 }
 
-// unattended returns since when balancers may find no daemon that uses this master.
-func (d *departure) unattended() time.Time {
+// unansweredSince returns since when balancers may find no daemon that uses this master.
+func (d *departure) unansweredSince() time.Time {
 	if d.seen.absent() {
 		return d.seen.ran
 	}
@@ -410,6 +414,7 @@ func (d *departure) mayGoOn(of phase) error {
 	if d.gone() {
 		return errGone
 	}
+	// While the last agents finish, balancer.Rule gives the master back to a balancer that needs it.
 	if d.told {
 		return nil
 	}

@@ -184,15 +184,20 @@ func TestOut(t *testing.T) {
 		s.Balancers = balancer.List{lone(s.Time)}
 		s.Started = s.Started.Add(2*time.Minute + time.Second)
 	})
-	beforeFiveChecks := sees(func(s *status.Status) {
-		blind := status.Balancer{
-			Source:  netip.MustParseAddr("198.51.100.9"),
-			Service: drain.Master,
-			Seen:    s.Time,
-			Checks:  4,
-		}
-		s.Balancers = balancer.List{lone(s.Time), blind}
-	})
+	besideBlind := func(checks int64, age time.Duration, listed bool) func(*leave.World) {
+		return sees(func(s *status.Status) {
+			blind := status.Balancer{
+				Source:  netip.MustParseAddr("198.51.100.9"),
+				Service: drain.Master,
+				Seen:    s.Time,
+				Checks:  checks,
+			}
+			alone := lone(s.Time)
+			alone.Listed = listed
+			s.Started = s.Time.Add(-age)
+			s.Balancers = balancer.List{alone, blind}
+		})
+	}
 	forged := sees(func(s *status.Status) {
 		b := lone(s.Time)
 		b.View.WeightTotal, b.OthersWeight, b.OthersSeen = 200, 100, s.Time
@@ -686,11 +691,32 @@ func TestOut(t *testing.T) {
 		},
 		{
 			name:    "a stop, and a client may prove to be a balancer beside a stranger that has this master alone",
-			world:   beforeFiveChecks,
+			world:   besideBlind(4, 2*time.Minute, false),
 			request: command(stop),
 			holds:   guard,
 			least:   5 * time.Second,
 			within:  2 * time.Minute,
+		},
+		{
+			name:    "a stop, and that client would have proved it by now",
+			world:   besideBlind(4, 5*time.Minute, false),
+			request: command(stop),
+			err:     "must stay in service",
+			within:  5 * time.Second,
+		},
+		{
+			name:    "a stop, and that client has asked once, as a person does",
+			world:   besideBlind(1, 2*time.Minute, false),
+			request: command(stop),
+			err:     "must stay in service",
+			within:  5 * time.Second,
+		},
+		{
+			name:    "a stop, and the balancer that has this master alone is no stranger",
+			world:   besideBlind(4, 2*time.Minute, true),
+			request: command(stop),
+			err:     "must stay in service",
+			within:  5 * time.Second,
 		},
 		{
 			name:    "a view that any client can send switches no fleet off",

@@ -160,12 +160,13 @@ func (s *stop) mustStay(of phase) (list []status.Obstacle) {
 		return nil
 	}
 
-	// A daemon that has not run for long may not know yet that a client without a view is a balancer. A lone balancer
-	// that any client can claim to be must not end the drain meanwhile.
+	// A daemon that has not run for long may not know yet that a client without a view is a balancer. Any client can
+	// claim to be a lone balancer: that must not end the drain meanwhile.
 	hearing := s.way.hearing()
 	trusted := len(hearing.WithAgents().Trusted()) > 0
-	unproven := seen.Time.Sub(seen.Started) < balancer.ProvenAfter && len(hearing.MayCount()) > 0
-	if unproven && !trusted {
+	isNew := seen.Time.Sub(seen.Started) < balancer.ProvenAfter
+	mayHaveOthers := isNew && len(hearing.MayCount()) > 0
+	if mayHaveOthers && !trusted {
 		return nil
 	}
 

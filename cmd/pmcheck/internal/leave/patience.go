@@ -168,11 +168,12 @@ func (m *missed) count(missing, others int) {
 // returns counts the servers that have come back. Each counts once, so that a server that flaps keeps no stop waiting.
 type returns struct{ missing, back int }
 
-// note reports whether a server has come back since it was called last.
+// note reports whether fewer servers are missing than at the last call: one has come back, or is not expected any more.
 func (r *returns) note(m missed) (came bool) {
 	isFewer := m.missing < r.missing
 	r.missing = m.missing
-	if !isFewer || r.back >= max(1, m.others) {
+	atMost := max(1, m.others) // others may be 0 while one is missing, see Balancer.Missing
+	if !isFewer || r.back >= atMost {
 		return false
 	}
 	r.back++

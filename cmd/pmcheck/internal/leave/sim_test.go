@@ -240,11 +240,12 @@ func (s shape) maxOutSetting() config.MaxOut { return config.MaxOut{Number: s.ma
 func (m *member) status() status.Status {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	now := time.Now()
 	settings := config.Default()
 	settings.MaxOut = m.maxOutSetting()
 	facts := status.Facts{
 		Started:     m.started,
-		State:       m.state(time.Now()),
+		State:       m.state(now),
 		Settings:    &settings,
 		Balancers:   m.tracker.All(),
 		Connections: func() ([]sockets.Connection, error) { return nil, nil },
@@ -252,7 +253,7 @@ func (m *member) status() status.Status {
 	if m.budget {
 		facts.Budget = &status.BudgetStatus{Reachable: true, View: budget.View{Held: true}}
 	}
-	s := status.New(facts, time.Now())
+	s := status.New(facts, now)
 	s.Budget = nil // the database decides, not what the daemon has seen of it
 	return s
 }

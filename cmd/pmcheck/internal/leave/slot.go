@@ -29,8 +29,8 @@ type slotTurn struct {
 }
 
 // claimSlot asks the first witness: the budget. It blocks until there is a slot, and reports whether the budget counts.
-// It does not count without a budget, nor if the database does not answer a stop or --force, which go on: the fleet is
-// asked next.
+// It does not count without a budget, nor if the database does not answer a stop, which asks the fleet next, or
+// --force, which asks nobody.
 func (d *departure) claimSlot(ctx context.Context) (counts bool, err error) {
 	if d.world.Claim == nil || !status.Budgeted(d.want.Hold.Service) {
 		return false, nil
@@ -40,8 +40,8 @@ func (d *departure) claimSlot(ctx context.Context) (counts bool, err error) {
 	left, err := d.wait(ctx, phaseSlot, 0, t.look)
 
 	noAnswer := errors.Is(t.refusal, budget.ErrUnreachable)
-	onlyThat := err == nil || errors.Is(err, t.refusal) // not a stop that was cancelled, nor a master that must stay
-	if noAnswer && onlyThat && d.party.insists() {
+	noOtherError := err == nil || errors.Is(err, t.refusal) // not a stop that was cancelled, nor a master that must stay
+	if noAnswer && noOtherError && d.party.insists() {
 		d.world.Note("goes on without the budget: " + t.refusal.Error())
 		return false, nil
 	}

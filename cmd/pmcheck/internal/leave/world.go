@@ -40,7 +40,7 @@ type World struct {
 	// Claim claims a slot, see budget.Client; nil without a budget. It returns within budget.Timeout. Its error is a
 	// budget.TakenError, or wraps budget.ErrUnreachable.
 	Claim func(ctx context.Context, want budget.Claim) error
-	// Fleet asks the other masters, see fleet.New; nil if no fleet is known.
+	// Fleet asks the other masters, see fleet.Asker; nil if no fleet is known.
 	Fleet func(ctx context.Context) (others []fleet.Witness, place int)
 
 	// Say shows what is waited for.
@@ -59,7 +59,7 @@ func NewWorld(c config.Config) World {
 		Connections: func() ([]sockets.Connection, error) { return sockets.Connections(c.Probe.Address) },
 		Holds:       c.Store(),
 		MaxOut:      c.MaxOut,
-		Fleet:       fleet.New(c.Fleet),
+		Fleet:       fleet.Asker(c.Fleet),
 	}
 	if !c.Budget.Database.IsZero() {
 		w.Claim = budget.New(c).Claim

@@ -88,20 +88,23 @@ func TestKeepsIsWhatWouldBeRefusedOrWaitedFor(t *testing.T) {
 		MaxOut: config.MaxOut{Number: 1},
 		Fleet:  func(context.Context) ([]fleet.Witness, int) { return []fleet.Witness{{Host: "m2", Code: 503}}, 0 },
 	}
-	const byFleet = "m2 of the fleet does not serve: 503, for 0s"
+	const byFleet = "turn: m2 of the fleet does not serve: 503, for 0s"
 	for _, tt := range []struct {
 		name    string
 		status  status.Status
 		service drain.Service
 		want    string
 	}{
-		{"every service", s, "", "server; ca; " + byFleet},
-		{"the master", s, drain.Master, "server; " + byFleet},
-		{"a service beside it", s, "ca", "ca"},
-		{"with a budget", budgeted, drain.Master, "server"},
+		{"every service", s, "", "last: server; last: ca; " + byFleet},
+		{"the master", s, drain.Master, "last: server; " + byFleet},
+		{"a service beside it", s, "ca", "last: ca"},
+		{"with a budget", budgeted, drain.Master, "last: server"},
 	} {
-		kept := w.Keeps(t.Context(), tt.status, tt.service, drain.Drain)
-		if got := strings.Join(obstacle.Texts(kept, len(kept)), "; "); got != tt.want {
+		var kept []string
+		for _, o := range w.Keeps(t.Context(), tt.status, tt.service, drain.Drain) {
+			kept = append(kept, string(o.Kind)+": "+o.Text)
+		}
+		if got := strings.Join(kept, "; "); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
 		}
 	}

@@ -1,5 +1,6 @@
-// Package obstacle has the words for what is in the way. The rule of package balancer, the questions to a status.Status
-// and the witnesses of package leave all answer with a list of obstacles. An empty list means that the way is clear.
+// Package obstacle has the words for what is in the way. The rule of package balancer, the questions to a
+// status.Status, the other masters of a fleet and the budget all answer with a list of obstacles. An empty list means
+// that the way is clear.
 package obstacle
 
 import (
@@ -14,8 +15,8 @@ type Kind string
 
 // The kinds of obstacles.
 const (
-	Last     Kind = "last"     // a balancer has no other server, and expects none back
-	Turn     Kind = "turn"     // a balancer or the fleet cannot do without one more server yet
+	Last     Kind = "last"     // a balancer or the fleet has no other server
+	Turn     Kind = "turn"     // a balancer or the fleet cannot do without one more server yet, or is asked again
 	Order    Kind = "order"    // another balancer has to let the master go first
 	Budget   Kind = "budget"   // as many masters are out as may be, or this one still has a slot
 	Balancer Kind = "balancer" // a balancer still sends agents, or does not yet, or has not asked
@@ -42,7 +43,7 @@ func Only(kind Kind, format string, args ...any) []Obstacle {
 	return []Obstacle{New(kind, format, args...)}
 }
 
-// NotKnown is the list of a question that has no answer.
+// NotKnown returns the obstacle that something is not known, and why.
 func NotKnown(err error) []Obstacle { return Only(Unknown, "%s", err) }
 
 // Texts returns the texts of the first obstacles and, if there are more than most, how many more.

@@ -16,7 +16,7 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// Facts are what a Status is made of, in plain values. A daemon passes what it watches, and a simulated pool
+// Facts are what a Status is made of. A daemon passes what it watches, and a simulated pool
 // what it simulates.
 type Facts struct {
 	Version  string
@@ -37,7 +37,7 @@ type Facts struct {
 	Connections func() ([]sockets.Connection, error)
 }
 
-// New returns what the facts say at now.
+// New returns what the facts say at now. It asks for the connections only of a master that is held.
 func New(of Facts, now time.Time) Status {
 	state, settings := of.State, of.Settings
 	s := Status{
@@ -62,6 +62,8 @@ func New(of Facts, now time.Time) Status {
 			netip.PrefixFrom(netip.IPv6Unspecified(), 0),
 		}
 	}
+
+	// Balancers that an earlier daemon knew have had time to ask this one.
 	if now.Sub(of.Started) > balancer.SilentAfter {
 		s.Silent = of.Balancers.Silent(now)
 	}
@@ -115,7 +117,7 @@ func newServiceStatus(m monitor.Moment) ServiceStatus {
 		Leaving:      m.Leaving,
 		ModeSince:    m.ModeSince,
 		Verdict:      m.Verdict,
-		Answer:       answer.Decide(m, answer.Codes{}, true),
+		Answer:       answer.Decide(m, answer.Codes{}, true), // to a balancer that may lose the master
 		ServingSince: m.ServingSince,
 	}
 }

@@ -129,7 +129,7 @@ func decode(body io.Reader, s *Status) error {
 	return json.Unmarshal(data, s)
 }
 
-// values counts the values in JSON. Each value follows a comma or a brace outside of texts.
+// values counts the values in JSON. Each value but the first of a list follows a comma or a brace outside of texts.
 func values(data []byte) (n int) {
 	inText := false
 	escaped := false

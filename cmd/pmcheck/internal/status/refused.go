@@ -58,8 +58,8 @@ func (r Refusal) balances() bool {
 	return r.By != front.ByRequest || r.viewed || r.repeats >= balancer.TellTimes
 }
 
-// askingFor is how long after it was refused a client goes on asking, as far as can be known. No balancer asks more
-// seldom.
+// askingFor is how long after it was refused a client goes on asking, as far as can be known. The usual
+// balancers ask every 30 s at least.
 const askingFor = 2 * time.Minute
 
 // Balancers returns the clients that look like balancers.

@@ -28,6 +28,7 @@ func (s Status) Slot() (step budget.Step, reason string) {
 	lasts := s.Time.Sub(master.ServingSince)
 	hasSlot := s.Budget != nil && s.Budget.Held
 	if hasSlot {
+		// Returning includes that the master itself does not serve.
 		isBack := lasts >= budget.Settle && len(s.Returning(master)) == 0
 		if isBack {
 			return budget.Return, ""

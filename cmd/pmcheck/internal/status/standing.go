@@ -21,12 +21,12 @@ const (
 	youngFor = 15 * time.Second
 	// agentRun is how long the run of an agent may take: Puppet's runtimeout.
 	agentRun = time.Hour
-	// Settle is how long the way must stay clear: agents pause between requests.
-	Settle = time.Second
+	// ClearFor is how long the way must stay clear: agents pause between requests.
+	ClearFor = time.Second
 	// forever is longer than any connection is idle: Jetty closes it after 30 s.
 	forever = time.Hour
-	// UsualTime is how long the usual balancer, which asks every 10 s, sends to a master that does not answer.
-	UsualTime = balancer.TellTimes * 10 * time.Second
+	// usualTime is how long the usual balancer, which asks every 10 s, sends to a master that does not answer.
+	usualTime = balancer.TellTimes * 10 * time.Second
 )
 
 // Standing returns the obstacles of a service in its current mode: while it is held, what keeps it from
@@ -125,8 +125,8 @@ func lag(b *Balancer, v ServiceStatus) string {
 		return fmt.Sprintf("still sends (%s, %d sessions)", b.View, b.View.Sessions)
 	}
 
-	isRising := b.View.Steps != 0
-	if !isHeld && (isRising || !b.View.Sends()) {
+	isSettled := b.View.Steps == 0
+	if !isHeld && (!isSettled || !b.View.Sends()) {
 		return fmt.Sprintf("does not send yet (%s, %d sessions)", b.View, b.View.Sessions)
 	}
 	return ""
@@ -248,7 +248,7 @@ func (s Status) mayCarryMore(c sockets.Connection, counted time.Time) bool {
 	}
 
 	// The count does not include a request that came later.
-	reuse := max(sockets.Reuse, s.Time.Sub(counted)+Settle)
+	reuse := max(sockets.Reuse, s.Time.Sub(counted)+ClearFor)
 	return c.Idle <= reuse
 }
 
@@ -270,7 +270,7 @@ func (s Status) gateOpen(since time.Time) []Obstacle {
 // Unattended returns what may still send agents to a held master, or be at work on it, if its daemon has not
 // answered for lost. The last status, s, may be zero.
 func (s Status) Unattended(connections []sockets.Connection, lost time.Duration) (list []Obstacle) {
-	left := UsualTime - lost
+	left := usualTime - lost
 	if left >= 0 {
 		list = obstacle.Only(obstacle.Balancer, "no daemon answers, so balancers may still send for %s", text.Age(left))
 	}

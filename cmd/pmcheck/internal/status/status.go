@@ -1,6 +1,7 @@
 // Package status contains what programs can read from the daemon: the Status, which is the JSON of /status and of
-// "pmcheck status --json", and the client that reads it. New makes a Status of plain Facts. What stands between a
-// master and what is wanted of it are questions to a Status, in standing.go, and about its slot, in slot.go.
+// "pmcheck status --json", and the client that reads it. New makes a Status of Facts. The methods
+// of a Status answer what stands between a master and what is wanted of it, in standing.go, and what to do about its
+// slot, in slot.go.
 //
 // From the first release on, fields are only ever added.
 package status
@@ -25,7 +26,7 @@ import (
 // ErrNoService is wrapped by the error for a service that a daemon does not have.
 var ErrNoService = errors.New("the daemon has no service")
 
-// What a Status consists of. Readers of a Status need no other package.
+// What a Status consists of.
 type (
 	// Answer is the answer to a balancer.
 	Answer = answer.Answer
@@ -86,9 +87,8 @@ type ServiceStatus struct {
 	Obstacles []Obstacle `json:"obstacles,omitempty"`
 	// Leaving is what the hold waits for, if the work of its holder has not begun.
 	Leaving drain.Leaving `json:"leaving,omitempty"`
-	// Keeps are the balancers that do without none of their servers now, and what the budget of the
-	// pool says. A service that is leaving waits for them. While it is ready, they are what would be
-	// refused or waited for: without any, it may leave now.
+	// Keeps are the balancers that would not lose this master now. A service that is leaving waits for them. While it is
+	// ready, they are what would be refused or waited for, with what the budget of the pool says. A fleet has to be asked.
 	Keeps []Obstacle `json:"keeps,omitempty"`
 }
 
@@ -191,7 +191,7 @@ func (s ServiceStatus) Serves() bool { return s.Answer.Code == http.StatusOK }
 
 // MayRestart answers whether the master may be restarted now, in a sentence, and what is in the way. The
 // answer is empty for a master that is not held and does not serve anyway.
-func (s ServiceStatus) MayRestart() (answer string, obstacles []Obstacle) {
+func (s ServiceStatus) MayRestart() (says string, obstacles []Obstacle) {
 	isHeld := s.Mode != drain.Ready
 	if !isHeld && !s.Verdict.Health.Serves() {
 		return "", nil
@@ -220,16 +220,17 @@ func (s ServiceStatus) MayRestart() (answer string, obstacles []Obstacle) {
 }
 
 // mayRestartHeld is MayRestart for a master that is held.
-func (s ServiceStatus) mayRestartHeld() (answer string, obstacles []Obstacle) {
+func (s ServiceStatus) mayRestartHeld() (says string, obstacles []Obstacle) {
 	isLeaving := s.Leaving != drain.Firm
 	if isLeaving && len(s.Keeps)+len(s.Obstacles) > 0 {
 		return "It has not left yet: do not restart it.", append(slices.Clone(s.Keeps), s.Obstacles...)
 	}
 
-	// It has left.
+	// It has left, or nothing keeps it from leaving.
 	if len(s.Obstacles) > 0 {
 		return "Not idle yet: do not restart it.", s.Obstacles
 	}
+	// A start under way is better not interrupted.
 	if s.Verdict.Health == check.Warming {
 		return "Idle: no agent is at work on it.", nil
 	}

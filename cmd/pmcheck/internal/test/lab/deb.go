@@ -40,7 +40,10 @@ func Packages(tb testing.TB, tree, version string) string {
 	cmd := exec.Command("packaging/build", "packages", runtime.GOARCH)
 	cmd.Dir = tree
 	cmd.Env = append(os.Environ(), "DIST="+dist, "VERSION="+version)
-	Must(tb, RunOutside(cmd))
+	if err := RunOutside(cmd); err != nil {
+		os.RemoveAll(dist)
+		tb.Fatal(err)
+	}
 	packages.built[key] = dist
 	return dist
 }
