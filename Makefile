@@ -156,7 +156,8 @@ SIMULATED = TestEverySchedule|TestSimulatedPools|TestThirtyMasters|TestAStranger
 .PHONY: mutants
 mutants: export GOFLAGS = -short -count=1 -vet=off -parallel=32 -skip=$(SIMULATED)
 mutants: ## mutation testing of what decides who may leave, of holds and of the checks; an hour
-	@for p in cmd/pmcheck/internal/answer drain cmd/pmcheck/internal/balancer cmd/pmcheck/internal/leave check; do \
+	@for p in drain check cmd/pmcheck/internal/answer cmd/pmcheck/internal/balancer cmd/pmcheck/internal/leave \
+	  cmd/pmcheck/internal/fleet cmd/pmcheck/internal/status; do \
 	  $(GO) run $(GREMLINS) unleash --workers 2 --timeout-coefficient 10 --threshold-efficacy 90 \
 	    -E '^(bounded|checktest|puppetclient|text)/' ./$$p || exit 1; \
 	done

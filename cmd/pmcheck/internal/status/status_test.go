@@ -1,0 +1,143 @@
+package status_test
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// made returns the status of a master alone, of facts that change.
+func made(t *testing.T, change func(*status.Facts, *drain.Store)) status.Status {
+	t.Helper()
+	store := &drain.Store{Persistent: t.TempDir(), UntilReboot: t.TempDir()}
+	settings := config.Default()
+	facts := status.Facts{
+		State:    &monitor.State{Services: []monitor.Service{{Name: drain.Master}}},
+		Settings: &settings,
+	}
+	change(&facts, store)
+	facts.State.Holds = store.Read()
+	return status.New(facts, now())
+}
+
+func TestEveryClientIsBelievedUnlessTheConfigurationNamesBalancers(t *testing.T) {
+	named := []netip.Prefix{netip.MustParsePrefix("192.0.2.5/32")}
+	anyone := made(t, func(*status.Facts, *drain.Store) {})
+	listed := made(t, func(f *status.Facts, _ *drain.Store) { f.Settings.Balancers = named })
+	if !anyone.BelievesAll() || len(anyone.Believed) != 2 {
+		t.Errorf("without balancers: %v", anyone.Believed)
+	}
+	if listed.BelievesAll() || !slices.Equal(listed.Believed, named) {
+		t.Errorf("with balancers: %v", listed.Believed)
+	}
+}
+
+func TestWhatIsProbablyAMistakeIsAWarning(t *testing.T) {
+	holds := func(service drain.Service) func(*status.Facts, *drain.Store) {
+		return func(_ *status.Facts, store *drain.Store) {
+			set := func(drain.Hold) (drain.Hold, error) { return drain.Hold{Mode: drain.Drain}, nil }
+			if _, err := store.Change("operator", service, set); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	budget := func(reachable bool) func(*status.Facts, *drain.Store) {
+		return func(f *status.Facts, _ *drain.Store) {
+			f.Budget = &status.BudgetStatus{Reachable: reachable, Error: "no answer within 2s"}
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(*status.Facts, *drain.Store)
+		want   string
+	}{
+		{"a hold on everything", holds(drain.EveryService), ""},
+		{"a hold on the master", holds(drain.Master), ""},
+		{"a hold on a service that is not there", holds("sever"), "the hold of operator is on the unknown service sever: "},
+		{"a budget that answers", budget(true), ""},
+		{"a budget that does not", budget(false), "no answer within 2s; until it answers, drain and maint are refused"},
+	} {
+		got := strings.Join(made(t, tt.change).Warnings, "; ")
+		if !strings.HasPrefix(got, tt.want) || tt.want == "" && got != "" {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestStateSaysWhetherABalancerAsks(t *testing.T) {
+	refused := func(s *status.Status) {
+		s.Refused.From = []status.Refusal{{By: front.ByAllow, Balancer: true, Last: s.Time}}
+	}
+	for _, tt := range []struct {
+		name   string
+		status status.Status
+		want   string
+	}{
+		{"asked by a balancer", st(drain.Ready, serves, asking()), "in service"},
+		{"by one of another service", st(drain.Ready, serves, asking(ofTheCA)), "in service; no balancer asks"},
+		{"by a client that does not count", st(drain.Ready, serves, asking(told(200, 1, 1), once, stranger)),
+			"in service; no balancer asks"},
+		{"by one that is refused", st(drain.Ready, serves, refused), "in service; what asks is refused"},
+		{"held", st(drain.Drain, asking()), "OUT of service: held in drain"},
+		{"leaving", st(drain.Drain, leaving, asking()), "leaving: held in drain"},
+	} {
+		if got := tt.status.State(drain.Master); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// stranger is a client that the configuration does not name.
+func stranger(b *status.Balancer) { b.Listed = false }
+
+func TestMayRestart(t *testing.T) {
+	inTheWay := []status.Obstacle{{Kind: obstacle.Agent, Text: "an agent"}}
+	last := []status.Obstacle{{Kind: obstacle.Last, Text: "the last"}}
+	const ready, held, healthy, warming = drain.Ready, drain.Drain, check.Healthy, check.Warming
+	for _, tt := range []struct {
+		mode             drain.Mode
+		leaving          drain.Leaving
+		health           check.Health
+		keeps, obstacles []status.Obstacle
+		says             string
+		shown            int
+	}{
+		{mode: ready, health: check.Unhealthy, keeps: inTheWay},
+		{mode: ready, health: healthy, says: "Drain it before a restart."},
+		{mode: ready, health: healthy, keeps: last, says: "It must stay in service:", shown: 1},
+		{mode: ready, health: healthy, keeps: inTheWay, says: "It would have to wait before it leaves:", shown: 1},
+		{mode: ready, health: healthy, obstacles: inTheWay, says: "Not in service everywhere yet:", shown: 1},
+		{mode: held, health: healthy, says: "Idle: it may be restarted now."},
+		{mode: held, health: warming, says: "Idle: no agent is at work on it."},
+		{mode: held, health: healthy, obstacles: inTheWay, says: "Not idle yet: do not restart it.", shown: 1},
+		{mode: held, health: healthy, keeps: inTheWay, says: "Idle: it may be restarted now."},
+		{mode: held, leaving: drain.LeavingInTurn, health: healthy, keeps: last, obstacles: inTheWay,
+			says: "It has not left yet: do not restart it.", shown: 2},
+		{mode: held, leaving: drain.LeavingInTurn, health: healthy, keeps: last,
+			says: "It has not left yet: do not restart it.", shown: 1},
+		{mode: held, leaving: drain.LeavingInTurn, health: healthy, obstacles: inTheWay,
+			says: "It has not left yet: do not restart it.", shown: 1},
+		{mode: held, leaving: drain.LeavingInTurn, health: healthy, says: "Idle: it may be restarted now."},
+	} {
+		s := status.ServiceStatus{
+			Mode:      tt.mode,
+			Leaving:   tt.leaving,
+			Verdict:   check.Verdict{Health: tt.health},
+			Keeps:     tt.keeps,
+			Obstacles: tt.obstacles,
+		}
+		if says, shown := s.MayRestart(); says != tt.says || len(shown) != tt.shown {
+			t.Errorf("%s %q, %s, kept by %v, in the way %v: %q, %v; want %q and %d", tt.mode, tt.leaving, tt.health, tt.keeps,
+				tt.obstacles, says, shown, tt.says, tt.shown)
+		}
+	}
+}
