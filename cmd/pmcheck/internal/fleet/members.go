@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -9,8 +10,12 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
-// atOnce is how many masters of a pool are asked at the same time.
-const atOnce = 128
+const (
+	// statusTime is how long a master may take to send its status.
+	statusTime = 3 * time.Second
+	// atOnce is how many masters of a pool are asked at the same time.
+	atOnce = 128
+)
 
 // Member is one master of a pool as this host sees it. It is also the JSON.
 type Member struct {
@@ -39,7 +44,7 @@ func AskAll(ctx context.Context, hosts []string) []Member {
 }
 
 func askMember(ctx context.Context, host string) Member {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
 
 	var s status.Status
