@@ -1,7 +1,6 @@
 package budget
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -38,8 +37,8 @@ const (
 	Return Step = "return" // the master has been back for Settle, and balancers send
 )
 
-// asked is the part of a Client that a Keeper needs.
-type asked interface {
+// database is the part of a Client that a Keeper needs.
+type database interface {
 	Look(ctx context.Context) (View, error)
 	Renew(ctx context.Context, reason string) (View, error)
 	Return(ctx context.Context) (View, error)
@@ -49,38 +48,31 @@ type asked interface {
 // waits for it.
 type Keeper struct {
 	settings config.Budget
-	client   asked
-	known    *Status
+	client   database
 	step     Step      // that was taken last
 	next     time.Time // when to ask if the step stays the same
 }
 
-// NewKeeper returns a keeper that asks at once. known is what the keeper of the configuration before has learned; nil
-// if there was none.
-func NewKeeper(c config.Config, known *Status) *Keeper {
-	return &Keeper{settings: c.Budget, client: New(c), known: known}
-}
+// NewKeeper returns a keeper that asks at once.
+func NewKeeper(c config.Config) *Keeper { return &Keeper{settings: c.Budget, client: New(c)} }
 
 // Keep takes a step if it is due: the first time, after a change of the step or of the mode, and after its pause. It
-// returns what is known then, and the error of the database or of ctx. asked is false if no step was due, or ctx has
-// ended.
-func (k *Keeper) Keep(ctx context.Context, step Step, reason string, modeSince time.Time) (
+// returns what is known then, from what was known before, and the error of the database or of ctx. asked is false if no
+// step was due, or ctx has ended.
+func (k *Keeper) Keep(ctx context.Context, before Status, step Step, reason string, modeSince time.Time) (
 	known Status, asked bool, err error) {
-	before := cmp.Or(k.known, &Status{View: View{Slots: []Slot{}}})
-
 	// A hold may have been set, with a slot, and lifted.
 	modeChanged := modeSince.After(before.Asked)
 	isNews := step != k.step || modeChanged
 	if !isNews && time.Now().Before(k.next) {
-		return *before, false, nil
+		return before, false, nil
 	}
 
 	view, err := k.take(ctx, step, reason)
 	if ctx.Err() != nil {
-		return *before, false, ctx.Err()
+		return before, false, ctx.Err()
 	}
-	known = k.learn(*before, view, err)
-	k.known = &known
+	known = k.learn(before, view, err)
 	k.step = step
 	k.next = known.Asked.Add(k.pause(step, known))
 	return known, true, err

@@ -76,6 +76,7 @@ func TestAKeeperAsksWhatIsDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		database := &answers{}
+		var known Status
 		k := &Keeper{settings: config.Budget{Lapse: time.Hour}, client: database}
 		ended, end := context.WithCancel(t.Context())
 		end()
@@ -98,13 +99,14 @@ func TestAKeeperAsksWhatIsDue(t *testing.T) {
 			time.Sleep(tt.after)
 			before := len(database.asked)
 			ctx := cmp.Or(tt.ctx, t.Context())
-			known, asked, err := k.Keep(ctx, tt.step, "", tt.modeSince)
+			next, asked, err := k.Keep(ctx, known, tt.step, "", tt.modeSince)
 			if asked != tt.want || (err != nil) != (tt.ctx != nil) {
 				t.Errorf("%s: asked %v, error %v", tt.name, asked, err)
 			}
-			if asked && (len(database.asked) != before+1 || database.asked[before] != tt.step || known.Asked != time.Now()) {
-				t.Errorf("%s: asked %v, known %+v", tt.name, database.asked, known)
+			if asked && (len(database.asked) != before+1 || database.asked[before] != tt.step || next.Asked != time.Now()) {
+				t.Errorf("%s: asked %v, known %+v", tt.name, database.asked, next)
 			}
+			known = next
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -21,7 +22,7 @@ func (d *Daemon) keepSlot(ctx context.Context) error {
 		hasChanged := by != settings
 		if hasChanged {
 			by = settings
-			keeper = budget.NewKeeper(*settings, d.budget.Load())
+			keeper = budget.NewKeeper(*settings)
 		}
 
 		if settings.Budget.Database.IsZero() {
@@ -41,17 +42,15 @@ func (d *Daemon) keepSlot(ctx context.Context) error {
 // keepSlotOnce takes the next step, if there is one to take now, and notes the answer.
 func (d *Daemon) keepSlotOnce(ctx context.Context, keeper *budget.Keeper) {
 	seen := d.status(time.Now())
+	before := cmp.Or(seen.Budget, &budget.Status{View: budget.View{Slots: []budget.Slot{}}})
 	step, reason := seen.Slot()
-	known, asked, err := keeper.Keep(ctx, step, reason, seen.Master().ModeSince)
+	known, asked, err := keeper.Keep(ctx, *before, step, reason, seen.Master().ModeSince)
 	if !asked {
 		return
 	}
 
-	before := d.budget.Swap(&known)
-	if before == nil {
-		before = &budget.Status{}
-	}
 	d.logBudget(*before, known, err)
+	d.budget.Store(&known)
 }
 
 // logBudget writes a line when the database begins or ceases to answer, and when the master's slot comes or goes.
