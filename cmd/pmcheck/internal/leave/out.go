@@ -6,7 +6,7 @@
 // The daemon's answer to each check decides which balancer may lose the master, see balancer.Rule. Out writes the hold
 // that the daemon acts on, and follows what comes of it.
 //
-// What of the obstacles a Status shows is in status/standing.go.
+// What is in the way, as far as a Status shows it, is in status/standing.go.
 package leave
 
 import (

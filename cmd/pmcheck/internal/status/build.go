@@ -77,22 +77,19 @@ func New(of Facts, now time.Time) Status {
 		if v.Name == drain.Master {
 			service.Checks = state.Findings
 		}
-		s.Services = append(s.Services, service)
-	}
-	if of.Connections != nil {
-		for i := range s.Services {
-			of.explain(&s, &s.Services[i])
+		if of.Connections != nil {
+			of.explain(&s, &service, moment)
 		}
+		s.Services = append(s.Services, service)
 	}
 	s.warn()
 	return s
 }
 
-// explain fills in what stands between a service and what is wanted of it: Keeps and Obstacles.
-func (of Facts) explain(s *Status, v *ServiceStatus) {
+// explain fills in what stands between a service, at this moment, and what is wanted of it: Keeps and Obstacles.
+func (of Facts) explain(s *Status, v *ServiceStatus, moment monitor.Moment) {
 	isHeld := v.Mode != drain.Ready
 
-	moment, _ := of.State.At(v.Name, s.Time)
 	rule := balancer.NewRule(moment, of.State.Leaves(s.Time), of.Settings.MaxOut)
 	v.Keeps = rule.Keeps(s.Balancers, s.Budget != nil)
 	if !isHeld {
