@@ -56,6 +56,9 @@ const (
 	// longestInterval bounds the interval that a balancer is believed to have. A client that asked twice, a day
 	// apart, is not waited for all day.
 	longestInterval = 5 * time.Minute
+	// slowstartStep is longer than HAProxy waits before it raises the weight of a returning server again: a twentieth
+	// of slowstart, and at least a second.
+	slowstartStep = time.Minute
 	// TurnBackend is HAProxy's name for a backend without agents that sorts before every other of its node. A master
 	// leaves the others only once it is out of this one, so that no two masters can leave at once.
 	TurnBackend = "0-turn"
@@ -96,6 +99,8 @@ type Balancer struct {
 	justOut bool // this check is the first with the master out
 	fitted  bool // at the check before, it could do without this master
 	letOff  bool // it was let off once: the next check is told of the hold
+
+	weighed time.Time // when OthersWeight or UnitWeight last changed
 }
 
 // Counts reports whether the client is a balancer that a drain has to wait for. A
@@ -162,6 +167,10 @@ func (b *Balancer) Backend() string {
 // Turns reports whether the balancer is a backend without agents, in which masters take turns.
 func (b *Balancer) Turns() bool { return b.Backend() == TurnBackend }
 
+// comparable reports whether Others is what the balancer has at the end of slowstart. Before that, a server that comes
+// up for the first time has a fraction of its weight.
+func (b *Balancer) comparable(now time.Time) bool { return now.Sub(b.weighed) >= slowstartStep }
+
 // servers returns how many servers a weight stands for. Less than half the weight of a server is none: a server that
 // returns gets its weight gradually, and others may weigh less than this one.
 func (b *Balancer) servers(weight int) int {
@@ -174,9 +183,13 @@ func (b *Balancer) observe(before, v *View, now time.Time) {
 	b.justOut = !v.Sends() && before != nil && before.Sends()
 
 	b.starts = b.justStarted(before, v)
+	unitWeight, othersWeight := b.UnitWeight, b.OthersWeight
 	b.UnitWeight = max(b.UnitWeight, v.Weight)
 	if others := v.OthersWeight(); others > 0 && !b.starts {
 		b.meet(others, v, now)
+	}
+	if b.UnitWeight != unitWeight || b.OthersWeight != othersWeight {
+		b.weighed = now
 	}
 }
 

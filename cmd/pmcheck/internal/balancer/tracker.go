@@ -215,6 +215,7 @@ func (t *Tracker) Restore(list List, now time.Time) {
 			b.OthersSeen = now
 		}
 		b.Interval = min(b.Interval, longestInterval.Seconds())
+		b.weighed = now // a server may be in the middle of its slowstart
 		t.admit(b, now)
 	}
 }

@@ -122,7 +122,7 @@ func newServiceStatus(m monitor.Moment) ServiceStatus {
 // warn adds sentences about what keeps balancers away and what is probably a mistake.
 func (s *Status) warn() {
 	list := text.First(s.away(), 5)
-	list = append(list, text.First(s.Balancers.TurnWarnings(), 5)...)
+	list = append(list, text.First(s.Balancers.TurnWarnings(s.Time), 5)...)
 
 	for _, h := range s.Holds {
 		if h.Service == drain.EveryService {
