@@ -31,12 +31,6 @@ func holdCommand(mode drain.Mode, usage string) *cli.Command {
 
 func setHold(c *cli.Context, mode drain.Mode) error {
 	r := requestOf(c, mode)
-	if c.Bool("dry-run") {
-		return mayLeave(c, r.Hold)
-	}
-	stop := endWithTerminal(c)
-	defer stop()
-
 	r.Idle = c.Bool("wait")
 	r.For = durationOf(c, "for")
 	r.Hold.UntilReboot = c.Bool("until-reboot")
@@ -50,7 +44,12 @@ func setHold(c *cli.Context, mode drain.Mode) error {
 		}
 		r.Hold.Until = end
 	}
+	if c.Bool("dry-run") {
+		return mayLeave(c, r.Hold)
+	}
 
+	stop := endWithTerminal(c)
+	defer stop()
 	_, err := hostOf(c).takeOut(c, r)
 	return err
 }

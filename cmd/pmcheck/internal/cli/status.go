@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/demo"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
@@ -89,18 +90,23 @@ func (h *host) status(ctx context.Context) (status.Status, error) {
 	st, err := h.world.Next(ctx)
 	if errors.Is(err, status.ErrNoDaemon) {
 		hint := "systemctl status pmcheck; the holds are in " + h.settings.Store().Persistent
-		err = &exitError{status: exitNoDaemon, err: err, hint: portHint(h.settings.Listen) + hint}
+		err = &exitError{status: exitNoDaemon, err: err, hint: portHint(ctx, h.settings.Listen) + hint}
 	}
 	return st, err
 }
 
 // portHint returns the beginning of a hint if a process accepts connections on the daemon's port.
-func portHint(listen string) string {
+func portHint(ctx context.Context, listen string) string {
 	connection, err := net.DialTimeout("tcp", listen, time.Second)
 	if err != nil {
 		return ""
 	}
 	connection.Close()
+
+	answered := fleet.AskAll(ctx, []string{connection.RemoteAddr().String()})[0].Status
+	if answered != nil && answered.Certname == demo.Certname {
+		return "a demo answers on " + listen + ": first export the two variables that it has printed; "
+	}
 	return "something else listens on " + listen + ": systemd for pmcheck, or the old xinetd check? ss -ltnp shows which; "
 }
 

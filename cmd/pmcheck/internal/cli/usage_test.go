@@ -26,6 +26,7 @@ func TestMisuseIsNamedAndDoesNothing(t *testing.T) {
 		"drain --for -1m":               {"--for: must be above 0, not -1m"},
 		"drain --for soon":              {"--for: soon is not a duration (such as"},
 		"drain --until yesterday":       {`--until: cannot parse time "yesterday"`},
+		"drain --dry-run --until noon":  {`--until: cannot parse time "noon"`},
 		"drain --hold ../../etc/passwd": {"--hold: "},
 		"drain --force=x":               {`"x" for -force: `},
 		"drain --reason":                {"flag needs an argument: -reason"},

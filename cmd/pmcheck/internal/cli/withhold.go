@@ -28,7 +28,8 @@ func withHoldCommand() *cli.Command {
 		ArgsUsage: "-- COMMAND [ARGUMENT...]",
 		Description: "Sets a hold, waits until the master is idle, runs the command, lifts the hold, and waits\n" +
 			"until the master is back in service. The hold is lifted however the command ends. Signals are\n" +
-			"passed on to the command. If with-hold itself is killed, the hold ends within ten minutes.\n" +
+			"passed on to the command. The hold is renewed until the command ends; if with-hold itself is killed,\n" +
+			"it ends within ten minutes.\n" +
 			"Exit status: that of the command; 7 and 6 as drain, without running it; 6 also if the master is not\n" +
 			"in service in time.\n" +
 			"Example: pmcheck with-hold -- systemctl restart puppetserver",
@@ -67,6 +68,7 @@ func withHold(c *cli.Context) error {
 	r.For = heldOn
 	r.Hold.Reason = cmp.Or(r.Hold.Reason, line)
 	h := hostOf(c)
+	h.world.Changed = h.printHoldOfCommand
 	set, err := h.takeOut(c, r)
 	if err != nil {
 		h.world.Note("not run: " + line)
@@ -93,6 +95,15 @@ func withHold(c *cli.Context) error {
 		return err
 	}
 	return h.comeBack(c.Context, r.Hold.Service, durationOf(c, "return"))
+}
+
+// printHoldOfCommand prints that a hold was "held" or "lifted". It leaves out the end, which is renewed until the
+// command has ended.
+func (h *host) printHoldOfCommand(what string, hold drain.Hold) {
+	if what == "held" {
+		what = "held until the command ends"
+	}
+	h.print("%s: %s by %s: %s", what, hold.Mode, hold.Holder, hold.Reason)
 }
 
 // keepHold lets a hold last without an end after its command has failed. err says why the command could not be run.

@@ -29,6 +29,9 @@ const help = `Type what should happen to the stand-in, and Enter:
   quit
 `
 
+// Certname is the name of the stand-in.
+const Certname = "demo.pmcheck.test"
+
 // Options are the addresses and the streams of a demo.
 type Options struct {
 	Listen string // the address for balancers
@@ -47,7 +50,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 
-	master, err := checktest.NewMaster(filepath.Join(dir, "puppet"), "demo.pmcheck.test", o.Master)
+	master, err := checktest.NewMaster(filepath.Join(dir, "puppet"), Certname, o.Master)
 	if err != nil {
 		return err
 	}
@@ -73,7 +76,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 
 	fmt.Fprintf(o.Out, `This is a demo: the master at %s is a stand-in, not a Puppet Server.
-Balancers are answered on %s. Try: curl -i %[2]s/
+Balancers are answered on %s. Try: curl -i '%[2]s/?drain=404'
 In another terminal, the commands:
   export PMCHECK_CONFIG=%s PMCHECK_HOLDS=%s
   %s status
@@ -112,14 +115,16 @@ func configure(listen, dir string, m *checktest.Master) (config.Options, error) 
 listen: %q
 probe:
   address: %q
+  interval: 1s
+  timeout: 500ms
   certname: %q
   certificate: %q
   key: %q
   ca: %q
   crl: %q
 disk: {paths: [%q]}
-# A stuck pool shows after 10 s here instead of two minutes.
-jruby: {stuck_after: 10s}
+# A stuck pool shows after a second here instead of two minutes.
+jruby: {stuck_after: 1s}
 # The unit and the code of this host, if it has any, are not the stand-in's.
 checks: {unit: "off", code: "off"}
 `, listen, m.Address(),
@@ -146,9 +151,6 @@ func obey(word string, master *checktest.Master, holds *drain.Store) string {
 
 	if err != nil {
 		return err.Error()
-	}
-	if word == "stuck" {
-		return "now stuck: busy at first, 503 after about 10 s"
 	}
 	return "now " + word
 }
