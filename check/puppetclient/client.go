@@ -147,7 +147,7 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	defer cancel()
 
 	address := strings.TrimPrefix(c.Address, plainHTTP)
-	raw, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	raw, err := Dial(ctx, address)
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,8 @@ func layers() [][]string {
 		{"monitor"},
 		{"config", "check/checktest"},
 		{"check", "drain", "systemd"},
-		{"check/puppetclient", "sockets"},
+		{"sockets"},
+		{"check/puppetclient"},
 		{"check/text", "check/bounded"},
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
 // Reuse is how long an agent keeps a connection for its next request: Puppet's
@@ -45,7 +47,7 @@ func Connections(address string) ([]Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ofServer(list, listeners, addresses(host)), nil
+	return ofServer(list, listeners, puppetclient.Addresses(host)), nil
 }
 
 // poll is the time between two looks at a connection that is not accepted yet.
@@ -61,8 +63,7 @@ func Accepts(ctx context.Context, address string) (bool, error) {
 		return false, err
 	}
 
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(int(port))))
+	conn, err := puppetclient.Dial(ctx, net.JoinHostPort(host, strconv.Itoa(int(port))))
 	if err != nil && ctx.Err() != nil {
 		return false, nil
 	}
@@ -130,8 +131,8 @@ func ListenerAt(address string) (Listener, error) {
 
 	// The kernel prefers a socket with the address itself to a socket for all addresses. A socket for all
 	// IPv6 addresses may take IPv4 as well, as Java's does.
-	places := [][]netip.Addr{addresses(host)}
-	if slices.ContainsFunc(addresses(host), netip.Addr.Is4) {
+	places := [][]netip.Addr{puppetclient.Addresses(host)}
+	if slices.ContainsFunc(puppetclient.Addresses(host), netip.Addr.Is4) {
 		places = append(places, []netip.Addr{netip.IPv4Unspecified()})
 	}
 	places = append(places, []netip.Addr{netip.IPv6Unspecified()})
@@ -165,7 +166,7 @@ func Elsewhere(address string) (open []netip.Addr, err error) {
 		return nil, err
 	}
 
-	wanted := addresses(host)
+	wanted := puppetclient.Addresses(host)
 	for _, l := range all {
 		if l.Local.IsUnspecified() || slices.Contains(wanted, l.Local) {
 			return nil, nil
@@ -196,7 +197,7 @@ func IsLocal(address string) bool {
 	}
 
 	own := OwnAddresses()
-	return slices.ContainsFunc(addresses(host), func(a netip.Addr) bool {
+	return slices.ContainsFunc(puppetclient.Addresses(host), func(a netip.Addr) bool {
 		return a.IsLoopback() || slices.Contains(own, a)
 	})
 }
@@ -213,7 +214,7 @@ func SameListener(address, listen string) bool {
 		return false
 	}
 
-	at := addresses(where)
+	at := puppetclient.Addresses(where)
 	everywhere := where == "" || slices.ContainsFunc(at, netip.Addr.IsUnspecified)
 	if everywhere {
 		return IsLocal(address)
@@ -221,7 +222,7 @@ func SameListener(address, listen string) bool {
 	if strings.EqualFold(host, where) {
 		return true
 	}
-	return slices.ContainsFunc(addresses(host), func(a netip.Addr) bool { return slices.Contains(at, a) })
+	return slices.ContainsFunc(puppetclient.Addresses(host), func(a netip.Addr) bool { return slices.Contains(at, a) })
 }
 
 // Split returns the parts of a host:port, which may have http:// before it.
@@ -239,18 +240,6 @@ func Split(address string) (host string, port uint16, err error) {
 		return "", 0, fmt.Errorf("port of %s: %w", address, err)
 	}
 	return host, uint16(number), nil
-}
-
-// addresses returns the IP addresses of host, which is localhost or an IP address.
-// It resolves no other name, and returns none for it.
-func addresses(host string) []netip.Addr {
-	if strings.EqualFold(host, "localhost") {
-		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
-	}
-	if addr, err := netip.ParseAddr(host); err == nil {
-		return []netip.Addr{addr.Unmap()}
-	}
-	return nil
 }
 
 // ofServer removes the connections to other addresses if a program listens on one of these alone. Where one
