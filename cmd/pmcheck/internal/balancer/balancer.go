@@ -250,13 +250,16 @@ func (b *Balancer) Label() string {
 	return b.Source.String()
 }
 
-func (b *Balancer) gone(now time.Time) bool {
+func (b *Balancer) gone(now time.Time) bool { return now.After(b.goneAt()) }
+
+// goneAt returns until when a balancer that still asks has asked again.
+func (b *Balancer) goneAt() time.Time {
 	least := goneAfter
 	isDown := b.View != nil && b.Refused()
 	if b.Checks < 2 || isDown {
 		least = unknownGoneAfter
 	}
-
-	silent := now.Sub(b.Seen)
-	return silent > least && silent.Seconds() > 3*b.Interval
+	return b.Seen.Add(max(least, seconds(3*b.Interval)))
 }
+
+func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }

@@ -23,6 +23,7 @@ type Rule struct {
 	leaves  func(service drain.Service) bool // whether the hold concerns a service
 	maxOut  config.MaxOut                    // how many servers a balancer may miss, this master included
 	now     time.Time
+	unseen  bool // a balancer may ask that is not remembered
 }
 
 // NewRule returns the rule for the checks of a service at a moment. The answer must be made of the same moment: a hold
@@ -100,6 +101,9 @@ func (r Rule) hasSay(b *Balancer) bool {
 // master now and at the check before, no other balancer may show that it cannot, and each balancer before it, by node
 // and name, must have the master out.
 func (r Rule) mustWait(b *Balancer, all List) (why obstacle.Obstacle, waits bool) {
+	if r.unseen { // another may come first
+		return TooMany(), true
+	}
 	if !b.fits(r.maxOut, r.now) {
 		return b.without(r.now), true
 	}
@@ -193,6 +197,11 @@ func (b *Balancer) without(now time.Time) obstacle.Obstacle {
 		return obstacle.New(obstacle.Turn, "balancer %s has had no other server for %s", b.Label(), text.Age(since))
 	}
 	return obstacle.New(obstacle.Turn, "balancer %s has been missing a server for %s", b.Label(), text.Age(since))
+}
+
+// TooMany says that a balancer may ask that is not remembered.
+func TooMany() obstacle.Obstacle {
+	return obstacle.New(obstacle.Unseen, "more balancers ask than are remembered: set balancers in pmcheck.yaml")
 }
 
 // Alone says that the balancer has no other server.

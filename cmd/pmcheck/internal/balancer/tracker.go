@@ -14,17 +14,19 @@ import (
 // shiftMost is how long an answer waits at most, so that checks which run in step are pulled apart.
 const shiftMost = 250 * time.Millisecond
 
-// Bounds on how many balancers are remembered. A client chooses its own name, so the
-// number for one address is bounded too.
+// Bounds on how many balancers are remembered. A client chooses its own name, so the number for one address is bounded
+// too, and a client that has an IPv6 /64 chooses its address. Several HAProxies share such a network.
 const (
-	maxBalancers = 256
-	maxPerSource = 16
+	maxBalancers  = 256
+	maxPerAddress = 16
+	maxPerNetwork = 64
 )
 
 // Tracker remembers the balancers that ask. It is safe for concurrent use; its zero value is ready.
 type Tracker struct {
-	mu   sync.Mutex
-	list []*Balancer // in the order of their first checks
+	mu     sync.Mutex
+	list   []*Balancer // in the order of their first checks
+	unseen time.Time   // until when a client may ask that is not in the list
 }
 
 // key tells balancers apart. Only a balancer with a view names itself. Those without one
@@ -56,6 +58,7 @@ func (t *Tracker) Answer(c Check, r Rule, decide func(spare bool) answer.Answer)
 	defer t.mu.Unlock()
 
 	b := t.note(c, r.now)
+	r.unseen = r.now.Before(t.unseen)
 	if b == nil { // there is no room: a balancer with a view keeps the master, another follows the hold
 		return decide(c.Header == "" || r.leaving == drain.Firm), 0
 	}
@@ -150,45 +153,102 @@ func (t *Tracker) admit(b Balancer, now time.Time) *Balancer {
 		return t.list[at]
 	}
 
-	t.makeRoom(b, now)
-	if len(t.list) >= maxBalancers {
+	if !t.makeRoom(b, now) {
+		b.Seen = now
+		t.overlook(&b)
 		return nil
 	}
 	t.list = append(t.list, &b)
 	return &b
 }
 
-// makeRoom forgets balancers for the sake of a new one. A client with maxPerSource entries that is not listed loses its
-// oldest entry. A full list loses the oldest balancer that has stopped asking or does not count, or else an entry of
-// the network that has the most: however many names a client takes, it keeps no balancer out.
-func (t *Tracker) makeRoom(b Balancer, now time.Time) {
-	shares := map[netip.Prefix]int{} // of networks that are not listed
-	for _, other := range t.list {
-		if !other.Listed {
-			shares[network(other.Source)]++
-		}
-	}
-	of := func(n netip.Prefix) func(*Balancer) bool {
-		return func(other *Balancer) bool { return !other.Listed && network(other.Source) == n }
+// makeRoom reports whether there is room for a new balancer, and forgets others for its sake. Listed balancers have no
+// bound of their own, and are forgotten last.
+func (t *Tracker) makeRoom(b Balancer, now time.Time) bool {
+	if b.Listed {
+		return t.makeRoomInAll(b, now)
 	}
 
 	own := network(b.Source)
-	if shares[own] >= maxPerSource && !b.Listed {
-		t.forgetOldest(of(own))
+	sharesAddress := func(o *Balancer) bool { return !o.Listed && o.Source == b.Source }
+	sharesNetwork := func(o *Balancer) bool { return !o.Listed && network(o.Source) == own }
+	return t.makeRoomAmong(sharesAddress, maxPerAddress, now) &&
+		t.makeRoomAmong(sharesNetwork, maxPerNetwork, now) &&
+		t.makeRoomInAll(b, now)
+}
+
+// makeRoomAmong makes room among clients of which at most so many are remembered. A balancer that asks keeps its place.
+func (t *Tracker) makeRoomAmong(these func(*Balancer) bool, most int, now time.Time) bool {
+	n := 0
+	for _, b := range t.list {
+		if these(b) {
+			n++
+		}
 	}
+	return n < most || t.forgetOneOf(these, now)
+}
+
+// makeRoomInAll makes room in a full list: a client that has stopped asking or does not count goes, or else an entry of
+// the network that has the most. However many names a client takes, it keeps no balancer out.
+func (t *Tracker) makeRoomInAll(b Balancer, now time.Time) bool {
 	if len(t.list) < maxBalancers {
-		return
+		return true
 	}
 
-	t.forgetOldest(func(b *Balancer) bool { return b.gone(now) || !b.Counts() })
-	if len(t.list) < maxBalancers {
-		return
+	listed := func(o *Balancer) bool { return o.Listed }
+	unlisted := func(o *Balancer) bool { return !o.Listed }
+	if t.forgetOneOf(unlisted, now) || t.forgetOneOf(listed, now) {
+		return true
 	}
 
+	shares := map[netip.Prefix]int{} // of networks that are not listed
+	for _, o := range t.list {
+		if !o.Listed {
+			shares[network(o.Source)]++
+		}
+	}
 	most := largest(shares)
-	if shares[most] > shares[own]+1 {
-		t.forgetOldest(of(most))
+	isFairer := b.Listed || shares[most] > shares[network(b.Source)]+1
+	ofMost := func(o *Balancer) bool { return !o.Listed && network(o.Source) == most }
+	return isFairer && t.forgetOldest(ofMost)
+}
+
+// forgetOneOf forgets one of these clients that has stopped asking or, if all ask, one that does not count. It reports
+// whether there was one.
+func (t *Tracker) forgetOneOf(these func(*Balancer) bool, now time.Time) bool {
+	return t.forgetOldest(func(b *Balancer) bool { return these(b) && b.gone(now) }) ||
+		t.forgetOldest(func(b *Balancer) bool { return these(b) && !b.Counts() })
+}
+
+func (t *Tracker) forgetOldest(of func(*Balancer) bool) bool {
+	var oldest *Balancer
+	for _, b := range t.list {
+		if of(b) && (oldest == nil || b.Seen.Before(oldest.Seen)) {
+			oldest = b
+		}
 	}
+	if oldest == nil {
+		return false
+	}
+
+	t.overlook(oldest)
+	t.list = slices.DeleteFunc(t.list, func(b *Balancer) bool { return b == oldest })
+	return true
+}
+
+// overlook notes that a client is not remembered. Until it would be gone, nothing is known of it: it may be a balancer
+// that has the master in.
+func (t *Tracker) overlook(b *Balancer) {
+	if until := b.goneAt(); until.After(t.unseen) {
+		t.unseen = until
+	}
+}
+
+// Unseen returns until when a balancer may ask that is not remembered.
+func (t *Tracker) Unseen() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.unseen
 }
 
 // largest returns the network with the most entries.
@@ -225,16 +285,6 @@ func (t *Tracker) Restore(list List, now time.Time) {
 func network(source netip.Addr) netip.Prefix {
 	n, _ := source.Prefix(min(64, source.BitLen())) // the zero Prefix for an invalid address
 	return n
-}
-
-func (t *Tracker) forgetOldest(of func(*Balancer) bool) {
-	var oldest *Balancer
-	for _, b := range t.list {
-		if of(b) && (oldest == nil || b.Seen.Before(oldest.Seen)) {
-			oldest = b
-		}
-	}
-	t.list = slices.DeleteFunc(t.list, func(b *Balancer) bool { return b == oldest })
 }
 
 // All returns the balancers that ask, and the balancers that no longer do, in a stable order. A slow balancer may ask

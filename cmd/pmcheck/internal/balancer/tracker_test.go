@@ -146,9 +146,9 @@ func TestACrowdKeepsNoSteadyBalancerOut(t *testing.T) {
 		now = now.Add(2 * time.Second)
 		record(b, steady, Check{}, 200, now)
 	}
-	for n := range 64 * maxPerSource {
-		from := netip.AddrFrom4([4]byte{198, 51, 100, byte(n / maxPerSource)})
-		view := fmt.Sprintf("DOWN; name=b%d/m1; node=hostile; weight=0/100", n%maxPerSource)
+	for n := range 64 * maxPerAddress {
+		from := netip.AddrFrom4([4]byte{198, 51, 100, byte(n / maxPerAddress)})
+		view := fmt.Sprintf("DOWN; name=b%d/m1; node=hostile; weight=0/100", n%maxPerAddress)
 		record(b, from, Check{Header: view}, 503, now)
 	}
 	record(b, late, Check{Header: "UP; name=b/m1; node=lb1; weight=100/200"}, 200, now)
@@ -322,7 +322,7 @@ func TestACrowdEvictsNoBalancer(t *testing.T) {
 		t.Errorf("%d are remembered, want %d", len(list), maxBalancers)
 	}
 	for from, want := range map[string]int{"203.0.113.1": 1, "203.0.113.2": 1, "203.0.113.3": 1, "2001:db8::": 40,
-		"198.51.100.66": maxPerSource, "2001:db8:0:66::": maxPerSource} {
+		"198.51.100.66": maxPerAddress, "2001:db8:0:66::": maxPerNetwork} {
 		if count[from] != want {
 			t.Errorf("%d of %s are remembered, want %d", count[from], from, want)
 		}

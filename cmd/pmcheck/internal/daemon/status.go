@@ -71,6 +71,7 @@ func (d *Daemon) facts(now time.Time) status.Facts {
 		Config:    *d.config.Load(),
 		Warnings:  warnings,
 		Balancers: d.balancers.All(),
+		Unseen:    d.balancers.Unseen(),
 		Refused:   d.refused.At(now),
 		Budget:    d.budget.Load(),
 		Gate:      gateIn(d.gateDir),

@@ -182,7 +182,7 @@ func (d *departure) lookAtStart(ctx context.Context) ([]status.Obstacle, error) 
 	if d.want.Force {
 		return nil, nil
 	}
-	return d.seen.status.Young(), nil
+	return d.seen.status.Unseen(), nil
 }
 
 // turn asks the budget or, if none counts, the other masters. It blocks until they can do without this one, and returns

@@ -156,7 +156,7 @@ func (s *stop) mustStay(of phase) (list []status.Obstacle) {
 	}
 
 	// Balancers that have other servers may not have asked this daemon yet.
-	if len(seen.Young()) > 0 {
+	if len(seen.Unseen()) > 0 {
 		return nil
 	}
 

@@ -28,6 +28,7 @@ type Facts struct {
 
 	// Balancers are all that are remembered.
 	Balancers balancer.List
+	Unseen    time.Time // until when a balancer may ask that is not
 	Refused   Refused
 	Budget    *BudgetStatus // nil without a budget
 	Gate      *GateStatus   // nil without a gate
@@ -48,6 +49,7 @@ func New(of Facts, now time.Time) Status {
 		Holds:         append([]drain.Hold{}, state.Holds.At(now).Holds()...),
 		Balancers:     of.Balancers.Current(now),
 		BalancerAsked: of.Balancers.Asked(),
+		UnseenUntil:   of.Unseen,
 		Believed:      settings.Balancers,
 		Refused:       of.Refused,
 		Probe:         NewProbeStatus(settings.Probe.Address, state.Result),

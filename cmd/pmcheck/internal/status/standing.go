@@ -43,7 +43,7 @@ func (s Status) Untold(v ServiceStatus) []Obstacle {
 	if v.Mode == drain.Ready { // agents come again, however idle it is
 		return obstacle.Only(obstacle.Answer, "/%s is not held", v.Name)
 	}
-	return append(s.Young(), s.Behind(v)...)
+	return append(s.Unseen(), s.Behind(v)...)
 }
 
 // Returning returns what keeps a service that should be ready from being in service: its own answer, and
@@ -62,7 +62,7 @@ func (s Status) Returning(v ServiceStatus) (list []Obstacle) {
 	if v.Name == drain.Master && isShut {
 		list = obstacle.Only(obstacle.Gate, "the gate is still closed: %s", s.Gate.Reason)
 	}
-	list = append(list, s.Young()...)
+	list = append(list, s.Unseen()...)
 	return append(list, s.Behind(v)...)
 }
 
@@ -130,6 +130,15 @@ func lag(b *Balancer, v ServiceStatus) string {
 		return fmt.Sprintf("does not send yet (%s, %d sessions)", b.View, b.View.Sessions)
 	}
 	return ""
+}
+
+// Unseen returns why the daemon may not know every balancer: it is young, or more ask than it remembers.
+func (s Status) Unseen() []Obstacle {
+	list := s.Young()
+	if s.Time.Before(s.UnseenUntil) {
+		list = append(list, balancer.TooMany())
+	}
+	return list
 }
 
 // Young is the obstacle of a daemon that has just started: balancers that it has not heard yet may still send. After a

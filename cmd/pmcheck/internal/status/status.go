@@ -54,6 +54,9 @@ type Status struct {
 	// none ever has, as far as this daemon and the daemons before it know. A restart of the
 	// daemon keeps it, a stop does not.
 	BalancerAsked time.Time `json:"balancer_asked,omitzero"`
+	// UnseenUntil is when each balancer that still asks will have asked again since the last client was forgotten, or
+	// found no room: more ask than the daemon remembers.
+	UnseenUntil time.Time `json:"unseen_until,omitzero"`
 	// Silent are the balancers that asked within the last day and have stopped.
 	Silent balancer.List `json:"silent,omitempty"`
 	// Believed are the networks whose clients count as balancers.
