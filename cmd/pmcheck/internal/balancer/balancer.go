@@ -84,6 +84,8 @@ type Balancer struct {
 	Answers int64         `json:"answers"`
 	// View is nil for a balancer that does not send its view.
 	View *View `json:"view,omitempty"`
+	// Unreadable means that it sends a view which is malformed or too long. View is nil then.
+	Unreadable bool `json:"unreadable,omitempty"`
 	// Listed means that the setting balancers contains its network.
 	Listed bool `json:"listed,omitempty"`
 	// OthersWeight is the greatest total weight that the other servers had within ExpectedBack,
@@ -107,10 +109,22 @@ type Balancer struct {
 // client that sends its view or is listed is a balancer. Others count from their fifth check
 // on, if each followed the one before within a minute, unless they are on this host.
 func (b *Balancer) Counts() bool {
-	if b.View != nil || b.Listed {
+	if b.SendsView() || b.Listed {
 		return true
 	}
 	return b.Checks >= steadyChecks && !b.Source.IsLoopback()
+}
+
+// SendsView reports whether the balancer sends its view, one that can be read or not.
+func (b *Balancer) SendsView() bool { return b.View != nil || b.Unreadable }
+
+// Sends reports whether the balancer gives new sessions to this master. One whose view cannot be read may do so until
+// it has been refused often enough. It is not known of a balancer that sends no view.
+func (b *Balancer) Sends() bool {
+	if b.Unreadable {
+		return b.InARow(true) < TellTimes
+	}
+	return b.View != nil && b.View.Sends()
 }
 
 // Refused reports whether the last answer to the balancer was that it should not use the master.

@@ -78,14 +78,12 @@ func (l List) MayCount() List {
 	})
 }
 
-// Sending returns the balancers that give new sessions to this master, by their own view.
-func (l List) Sending() List {
-	return l.keep(func(b *Balancer) bool { return b.View != nil && b.View.Sends() })
-}
+// Sending returns the balancers that give new sessions to this master, as far as their views tell.
+func (l List) Sending() List { return l.keep((*Balancer).Sends) }
 
 // Blind returns the balancers that follow every answer, since they do not say which servers they use.
 func (l List) Blind() List {
-	return l.keep(func(b *Balancer) bool { return b.View == nil && b.Counts() })
+	return l.keep(func(b *Balancer) bool { return !b.SendsView() && b.Counts() })
 }
 
 // Lone returns the balancers that have this master alone.

@@ -78,6 +78,9 @@ func (r Rule) keptBy(b *Balancer, all List) (why obstacle.Obstacle, keeps bool) 
 		return why, false
 	}
 
+	if b.Unreadable { // this master may be its last server
+		return b.UnreadableView(), true
+	}
 	if b.Spare() == 0 { // its agents would go nowhere; a pool whose other server has died heals by itself
 		return b.without(r.now), true
 	}
@@ -91,10 +94,10 @@ func (r Rule) keptBy(b *Balancer, all List) (why obstacle.Obstacle, keeps bool) 
 	return r.takesBack(b, all)
 }
 
-// hasSay reports whether the balancer has a say. A balancer without a view follows the answers, and so does a balancer
-// that hides the hold from itself.
+// hasSay reports whether the balancer has a say. A balancer that sends no view follows the answers, and so does a
+// balancer that hides the hold from itself.
 func (r Rule) hasSay(b *Balancer) bool {
-	return r.leaving != drain.Firm && b.View != nil && !b.Hides(r.mode)
+	return r.leaving != drain.Firm && b.SendsView() && !b.Hides(r.mode)
 }
 
 // mustWait reports whether balancer b, which has the master in, may not miss it yet: it must be able to do without this
@@ -112,10 +115,13 @@ func (r Rule) mustWait(b *Balancer, all List) (why obstacle.Obstacle, waits bool
 	}
 
 	for _, o := range r.others(b, all) {
+		if o.Unreadable {
+			return o.UnreadableView(), true
+		}
 		if !o.fits(r.maxOut, r.now) {
 			return o.without(r.now), true
 		}
-		if o.View.Sends() && o.before(b) {
+		if o.Sends() && o.before(b) {
 			return obstacle.New(obstacle.Order, "balancer %s comes first", o.Label()), true
 		}
 	}
@@ -128,7 +134,7 @@ func (r Rule) takesBack(b *Balancer, all List) (why obstacle.Obstacle, takesBack
 	// A balancer before this one has taken the master back, or has not let it go since the hold was set again. Another
 	// master may leave that one meanwhile, and then wait for this one, for ever.
 	for _, o := range r.others(b, all) {
-		if o.View.Sends() && o.before(b) {
+		if o.Sends() && o.before(b) {
 			return obstacle.New(obstacle.Order, "balancer %s comes first", o.Label()), true
 		}
 	}
@@ -146,7 +152,7 @@ func (r Rule) takesBack(b *Balancer, all List) (why obstacle.Obstacle, takesBack
 
 	// Two masters that got half of their balancers each would wait for each other for ever.
 	for _, o := range r.others(b, all) {
-		if o.View.Sends() {
+		if o.Sends() {
 			return b.without(r.now), true
 		}
 	}
@@ -161,7 +167,7 @@ func (r Rule) others(b *Balancer, all List) List {
 // matters reports whether what a balancer says matters to the others. A lone balancer keeps the master until the
 // hold is firm, so nothing waits for it.
 func (r Rule) matters(o *Balancer) bool {
-	concerned := o.View != nil && !o.Hides(r.mode) && r.leaves(o.Service)
+	concerned := o.SendsView() && !o.Hides(r.mode) && r.leaves(o.Service)
 	// A master that is back in the pool before it is back in the backend of the turns could cross another master.
 	if o.Turns() && o.Pooled() {
 		return concerned
@@ -202,6 +208,12 @@ func (b *Balancer) without(now time.Time) obstacle.Obstacle {
 // TooMany says that a balancer may ask that is not remembered.
 func TooMany() obstacle.Obstacle {
 	return obstacle.New(obstacle.Unseen, "more balancers ask than are remembered: set balancers in pmcheck.yaml")
+}
+
+// UnreadableView says that it is not known which servers the balancer has.
+func (b *Balancer) UnreadableView() obstacle.Obstacle {
+	return obstacle.New(obstacle.Unseen, "balancer %s sends a view that cannot be read: are its names longer than %d "+
+		"characters?", b.Label(), maxText)
 }
 
 // Alone says that the balancer has no other server.

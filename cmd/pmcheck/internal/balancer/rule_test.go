@@ -166,6 +166,13 @@ func TestWhoMayLoseAMaster(t *testing.T) {
 			"lb2 UP 100/200", "200 404", turn, ""},
 		{"a balancer that hides the hold does not count", "lb0 UP 100/200; lb2 UP 100/200; hold; lb2 UP 100/200;" +
 			"lb2 UP 100/200", "200 404", turn, ""},
+		{"a view that cannot be read", "lb1 SIDEWAYS 100/200; hold; lb1 SIDEWAYS 100/200; lb1 SIDEWAYS 100/200", "200 200",
+			turn, ""},
+		{"a view that cannot be read, beside a spare", "lb1 SIDEWAYS 100/200; hold; lb1 SIDEWAYS 100/200;" +
+			"lb1 SIDEWAYS 100/200", "200 200", spare, ""},
+		{"a view that cannot be read, firm", "lb1 SIDEWAYS 100/200; hold; lb1 SIDEWAYS 100/200", "404", drain.Firm, ""},
+		{"the view of another balancer cannot be read", "lb1 UP 100/200; lb2 SIDEWAYS 100/200; hold; lb1 UP 100/200;" +
+			"lb1 UP 100/200", "200 200", turn, ""},
 		{"firm", "lb1 UP 100/100; hold; lb1 UP 100/100", "404", drain.Firm, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

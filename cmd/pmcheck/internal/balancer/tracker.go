@@ -36,10 +36,17 @@ type key struct {
 	node, name string
 	service    drain.Service
 	codes      answer.Codes // of a balancer without a name
+	unreadable bool
 }
 
 func (b *Balancer) key() key {
-	k := key{source: b.Source, node: b.Node, name: b.Name, service: b.Service}
+	k := key{
+		source:     b.Source,
+		node:       b.Node,
+		name:       b.Name,
+		service:    b.Service,
+		unreadable: b.Unreadable,
+	}
 	if k.name == "" && k.node == "" {
 		k.codes = b.Codes.Filled()
 	}
@@ -100,16 +107,18 @@ func (t *Tracker) note(c Check, now time.Time) *Balancer {
 		Listed:  c.Listed,
 	}
 	view := parseView(c.Header)
+	sendsView := c.Header != ""
 	if view != nil {
 		asks.Node = view.node
 		asks.Name = view.name
 	}
+	asks.Unreadable = sendsView && view == nil
 	b := t.admit(asks, now)
 	if b == nil {
 		return nil
 	}
 
-	mayBeSlow := c.Listed || view != nil
+	mayBeSlow := c.Listed || sendsView
 	b.measure(mayBeSlow, now)
 	b.Checks++
 	b.Seen = now

@@ -119,6 +119,9 @@ func believedText(st status.Status) string {
 
 func balancerText(b status.Balancer, now time.Time) string {
 	view := "no view"
+	if b.Unreadable {
+		view = "a view that cannot be read"
+	}
 	if v := b.View; v != nil {
 		view = fmt.Sprintf("%s, weight %d/%d, sessions %d/%d", v, v.Weight, v.WeightTotal, v.Sessions, v.SessionsTotal)
 	}

@@ -93,7 +93,7 @@ func (c *command) isNeededBy(b *status.Balancer) bool {
 
 	// With --now there is no time for another server to come back.
 	if c.way.want.Now {
-		return b.View.Last()
+		return b.View != nil && b.View.Last()
 	}
 	return b.Lone(seen.Time)
 }

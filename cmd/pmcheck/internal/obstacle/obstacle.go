@@ -20,7 +20,7 @@ const (
 	Order    Kind = "order"    // another balancer has to let the master go first
 	Budget   Kind = "budget"   // as many masters are out as may be, or this one still has a slot
 	Balancer Kind = "balancer" // a balancer still sends agents, or does not yet, or has not asked
-	Unseen   Kind = "unseen"   // what a balancer does is not known: it may be one that is not remembered
+	Unseen   Kind = "unseen"   // what a balancer does is not known: it is not remembered, or its view cannot be read
 	Agent    Kind = "agent"    // requests are under way, or a connection may carry another
 	Unknown  Kind = "unknown"  // the daemon, the kernel or the count of the JRubies does not tell
 	Answer   Kind = "answer"   // balancers are not told what they should be

@@ -124,6 +124,7 @@ func newServiceStatus(m monitor.Moment) ServiceStatus {
 // warn adds sentences about what keeps balancers away and what is probably a mistake.
 func (s *Status) warn() {
 	list := text.First(s.away(), 5)
+	list = append(list, text.First(s.unreadable(), 5)...)
 	list = append(list, text.First(s.Balancers.TurnWarnings(s.Time), 5)...)
 
 	for _, h := range s.Holds {
@@ -152,6 +153,16 @@ func (s *Status) away() (list []string) {
 	for _, b := range s.Silent {
 		since := b.Seen.Local().Format(time.DateTime)
 		list = append(list, fmt.Sprintf("balancer %s has not asked since %s", b.Label(), since))
+	}
+	return list
+}
+
+// unreadable returns a sentence for each balancer whose view cannot be read.
+func (s *Status) unreadable() (list []string) {
+	for _, b := range s.Balancers {
+		if b.Unreadable {
+			list = append(list, b.UnreadableView().Text+" It keeps this master until a hold is firm")
+		}
 	}
 	return list
 }

@@ -73,13 +73,13 @@ func (s Status) Behind(v ServiceStatus) (list []Obstacle) {
 			continue
 		}
 		why := lag(&b, v)
-		if why == "" {
+		if why.Text == "" {
 			continue
 		}
 		if b.View == nil && !b.Listed {
-			why += "; if it is not a balancer, set balancers in pmcheck.yaml"
+			why.Text += "; if it is not a balancer, set balancers in pmcheck.yaml"
 		}
-		list = append(list, obstacle.New(obstacle.Balancer, "%s %s", b.Label(), why))
+		list = append(list, why)
 	}
 	return list
 }
@@ -101,35 +101,42 @@ func (s Status) concerned(v ServiceStatus, b *Balancer) bool {
 	return !isGated
 }
 
-// lag returns what a balancer has not done yet; empty if it does what the mode of the service asks.
-func lag(b *Balancer, v ServiceStatus) string {
+// lag returns what a balancer has not done yet; without a text if it does what the mode of the service asks.
+func lag(b *Balancer, v ServiceStatus) (why Obstacle) {
+	// While the hold is leaving, such a balancer is told to keep the master.
+	if v.Leaving != drain.Firm && b.Unreadable {
+		return b.UnreadableView()
+	}
+
+	behind := func(format string, args ...any) Obstacle {
+		return obstacle.New(obstacle.Balancer, "%s %s", b.Label(), fmt.Sprintf(format, args...))
+	}
 	if !b.Seen.After(v.ModeSince) {
-		why := "has not asked since the hold changed"
 		if b.Interval > 0 {
-			why += fmt.Sprintf(" (asks every %s)", text.Age(Seconds(b.Interval)))
+			return behind("has not asked since the hold changed (asks every %s)", text.Age(Seconds(b.Interval)))
 		}
-		return why
+		return behind("has not asked since the hold changed")
 	}
 
 	// A balancer without a view needs several answers of a kind.
 	isHeld := v.Mode != drain.Ready
 	if b.View == nil {
 		if told := b.InARow(isHeld); told < balancer.TellTimes {
-			return fmt.Sprintf("was told %d of %d times", told, balancer.TellTimes)
+			return behind("was told %d of %d times", told, balancer.TellTimes)
 		}
-		return ""
+		return why
 	}
 
 	// A balancer that has the master out may be about to take it back, because the pool needs it: the last answer tells.
 	if isHeld && (b.View.Sends() || !b.Refused()) {
-		return fmt.Sprintf("still sends (%s, %d sessions)", b.View, b.View.Sessions)
+		return behind("still sends (%s, %d sessions)", b.View, b.View.Sessions)
 	}
 
 	isSettled := b.View.Steps == 0
 	if !isHeld && (!isSettled || !b.View.Sends()) {
-		return fmt.Sprintf("does not send yet (%s, %d sessions)", b.View, b.View.Sessions)
+		return behind("does not send yet (%s, %d sessions)", b.View, b.View.Sessions)
 	}
-	return ""
+	return why
 }
 
 // Unseen returns why the daemon may not know every balancer: it is young, or more ask than it remembers.

@@ -71,13 +71,14 @@ func asking(change ...func(*status.Balancer)) func(*status.Status) {
 func sends(b *status.Balancer) {
 	b.View = &status.View{State: "UP", Weight: 1, WeightTotal: 2, Sessions: 3}
 }
-func starts(b *status.Balancer)  { sends(b); b.View.Step, b.View.Steps = 2, 3 }
-func pooled(b *status.Balancer)  { b.OthersSeen = held() }
-func trusted(b *status.Balancer) { b.Listed = true }
-func alone(b *status.Balancer)   { b.View, b.Node = &status.View{State: "DOWN"}, "lb9" }
-func early(b *status.Balancer)   { b.Seen = held() }
-func once(b *status.Balancer)    { b.Interval = 0 }
-func ofTheCA(b *status.Balancer) { b.Service, b.Node = "ca", "lb2" }
+func starts(b *status.Balancer)     { sends(b); b.View.Step, b.View.Steps = 2, 3 }
+func pooled(b *status.Balancer)     { b.OthersSeen = held() }
+func trusted(b *status.Balancer)    { b.Listed = true }
+func alone(b *status.Balancer)      { b.View, b.Node = &status.View{State: "DOWN"}, "lb9" }
+func unreadable(b *status.Balancer) { b.Unreadable = true }
+func early(b *status.Balancer)      { b.Seen = held() }
+func once(b *status.Balancer)       { b.Interval = 0 }
+func ofTheCA(b *status.Balancer)    { b.Service, b.Node = "ca", "lb2" }
 
 func told(code int, checks, answers int64) func(*status.Balancer) {
 	return func(b *status.Balancer) {
@@ -90,7 +91,12 @@ func serves(s *status.Status) {
 	s.Services[0].Answer = status.Answer{Code: 200, Body: "Puppet Server is running."}
 }
 func leaving(s *status.Status) { s.Services[0].Leaving = drain.LeavingInTurn }
-func isCA(s *status.Status)    { s.Services[0].Name = "ca" }
+
+// crowd has the last balancer that is not remembered ask again within some time.
+func crowd(within time.Duration) func(*status.Status) {
+	return func(s *status.Status) { s.UnseenUntil = s.Time.Add(within) }
+}
+func isCA(s *status.Status) { s.Services[0].Name = "ca" }
 
 func running(d time.Duration) func(*status.Status) {
 	return func(s *status.Status) { s.Started = s.Time.Add(-d) }
@@ -179,6 +185,13 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 		{"sends", st(held, asking(sends)), nil, stillSends},
 		{"is told 200 again, since the pool needs the master", st(held, asking(again)), nil,
 			"balancer: lb1 still sends (DOWN, 0 sessions)"},
+		{"leaving, and a view cannot be read", st(held, leaving, asking(told(200, 9, 9), unreadable)), nil,
+			"unseen: balancer lb1 sends a view that cannot be read: are its names longer than 128 characters?" + unlisted},
+		{"firm, and a view cannot be read", st(held, asking(told(503, 9, 2), unreadable)), nil,
+			"balancer: lb1 was told 2 of 3 times" + unlisted},
+		{"a balancer may ask that is not remembered", st(held, leaving, asking(), crowd(time.Second)), nil,
+			"unseen: more balancers ask than are remembered: set balancers in pmcheck.yaml"},
+		{"all that ask have asked again", st(held, leaving, asking(), crowd(0)), nil, ""},
 		{"leaving, and a balancer never had another server", st(held, leaving, asking(sends)), nil, stillSends},
 		{"leaving, and a balancer has just started", st(held, leaving, asking(starts)), nil,
 			"balancer: lb1 still sends (UP 2/3, 3 sessions)"},
