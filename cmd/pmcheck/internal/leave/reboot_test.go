@@ -32,8 +32,8 @@ func TestHostsThatRebootTogether(t *testing.T) {
 	} {
 		name := fmt.Sprintf("%d masters, %s, guard.shutdown %s", c.masters, c.reboot, c.shutdown)
 		t.Run(name, func(t *testing.T) {
-			for range seeds(4) {
-				ordinary(c.masters).run(t, func(ctx context.Context, p *pool) {
+			for _, seed := range seeds(4) {
+				ordinary(c.masters).runWith(seed, t, func(ctx context.Context, p *pool) {
 					var all errgroup.Group
 					for _, m := range p.members {
 						all.Go(func() error { return m.reboot(ctx, c.reboot, c.shutdown) })

@@ -75,12 +75,24 @@ type member struct {
 	noDaemon  bool
 }
 
-// newSeed returns the seed of the next pool: that in LAB_SEED, to repeat one, or a random one.
-func newSeed() uint64 {
-	if seed, err := strconv.ParseUint(os.Getenv("LAB_SEED"), 10, 64); err == nil {
-		return seed
+// seeds returns the seeds of the pools of a shape: 1 to few. LAB_SEEDS asks for another number of pools, and LAB_SEED
+// is the first seed: one that is to be repeated, or "random".
+func seeds(few int) (list []uint64) {
+	first := uint64(1)
+	if text := os.Getenv("LAB_SEED"); text == "random" {
+		first = rand.Uint64()
+	} else if seed, err := strconv.ParseUint(text, 10, 64); err == nil {
+		first = seed
+		few = 1
 	}
-	return rand.Uint64()
+	if n, err := strconv.Atoi(os.Getenv("LAB_SEEDS")); err == nil {
+		few = n
+	}
+
+	for i := range few {
+		list = append(list, first+uint64(i))
+	}
+	return list
 }
 
 // random returns the random numbers of one part of the pool, which must be used by one goroutine at a time.
@@ -95,9 +107,12 @@ func upTo(r *rand.Rand, most time.Duration) time.Duration {
 	return time.Duration(r.Int64N(int64(most)))
 }
 
-// run starts a pool, and calls f once it is in service. The pool ends when f returns.
-func (s shape) run(t *testing.T, f func(ctx context.Context, p *pool)) {
-	p := &pool{shape: s, slots: map[string]bool{}, seed: newSeed(), t: t}
+// run is runWith the first seed.
+func (s shape) run(t *testing.T, f func(ctx context.Context, p *pool)) { s.runWith(seeds(1)[0], t, f) }
+
+// runWith starts a pool, and calls f once it is in service. The pool ends when f returns.
+func (s shape) runWith(seed uint64, t *testing.T, f func(ctx context.Context, p *pool)) {
+	p := &pool{shape: s, slots: map[string]bool{}, seed: seed, t: t}
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("repeat it with LAB_SEED=%d", p.seed)
@@ -421,14 +436,6 @@ func (m *member) giveBack(ctx context.Context) {
 
 func limits() config.Guard { return config.Default().Guard }
 
-// seeds is how many pools of each shape are simulated; "make proof" sets more.
-func seeds(few int) int {
-	if n, err := strconv.Atoi(os.Getenv("LAB_SEEDS")); err == nil {
-		return n
-	}
-	return few
-}
-
 // TestSimulatedPools: all masters of a pool restart, whenever they begin. A pool that has a backend for turns, or a
 // budget, never has a moment without a server, nor more masters out than may be. Without one, checks may cross, which
 // heals at the next ones. All masters finish.
@@ -480,12 +487,12 @@ func TestThirtyMastersRestartInTheSameMinute(t *testing.T) {
 	ordinary(30, turns, long).simulate(t, seeds(1))
 }
 
-func (s shape) simulate(t *testing.T, n int) {
+func (s shape) simulate(t *testing.T, seeds []uint64) {
 	bad, most := 0, 0
 	var longest, slowest time.Duration
-	for i := range n {
-		within := []time.Duration{0, 2 * time.Second, 6 * time.Second, time.Minute}[i%4]
-		s.run(t, func(ctx context.Context, p *pool) {
+	for _, seed := range seeds {
+		within := []time.Duration{0, 2 * time.Second, 6 * time.Second, time.Minute}[seed%4]
+		s.runWith(seed, t, func(ctx context.Context, p *pool) {
 			began := time.Now()
 			moments := p.random("moments")
 			var group errgroup.Group
@@ -507,7 +514,7 @@ func (s shape) simulate(t *testing.T, n int) {
 		})
 	}
 	t.Logf("of %d: %d without a server, for %s at most; at most %d out; the slowest took %s",
-		n, bad, longest, most, slowest)
+		len(seeds), bad, longest, most, slowest)
 
 	// Without turns, checks that are under way together can cross, and the next ones heal that. The fleet of masters
 	// whose balancers send no view is a witness of its own.

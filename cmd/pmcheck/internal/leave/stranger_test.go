@@ -186,10 +186,10 @@ func TestAStrangerTakesNothingAway(t *testing.T) {
 	t.Logf("| pool | | pools | without a server | longest | slowest |\n%s", strings.Join(table, "\n"))
 }
 
-// disturbed has both masters of a pair leave within some seconds while a stranger asks, in n pools.
-func (s shape) disturbed(t *testing.T, who stranger, l leaver, n int) (o outcome) {
-	for range n {
-		s.run(t, func(ctx context.Context, p *pool) {
+// disturbed has both masters of a pair leave within some seconds while a stranger asks, in a pool for each seed.
+func (s shape) disturbed(t *testing.T, who stranger, l leaver, seeds []uint64) (o outcome) {
+	for _, seed := range seeds {
+		s.runWith(seed, t, func(ctx context.Context, p *pool) {
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
 			p.disturb(ctx, who)
