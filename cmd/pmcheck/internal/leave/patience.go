@@ -1,11 +1,13 @@
 package leave
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 const (
@@ -32,14 +34,24 @@ type patience struct {
 	firmAt    time.Time // when the hold became firm
 	hostStops time.Time // since when the host has been seen to shut down; zero if it does not
 
-	listed   returns         // servers in the views of listed balancers
-	unlisted returns         // servers in the views of other clients
-	fleet    returns         // masters of the fleet
-	slots    map[string]bool // masters that have been seen with a slot
+	views map[viewer]*returns // servers in the view of each balancer
+	fleet returns             // masters of the fleet
+	slots map[string]bool     // masters that have been seen with a slot
+}
+
+// A viewer is a balancer that says which servers it has.
+type viewer struct {
+	source     netip.Addr
+	node, name string
+	service    drain.Service
 }
 
 func newPatience(now time.Time) *patience {
-	return &patience{began: now, slots: map[string]bool{}}
+	return &patience{
+		began: now,
+		views: map[viewer]*returns{},
+		slots: map[string]bool{},
+	}
 }
 
 // limit sets the limits of a stop.
@@ -118,30 +130,32 @@ func (p *patience) renew(now time.Time, longest time.Duration) {
 	}
 }
 
-// noteViews looks in a status for servers that have come back.
+// noteViews looks in a status for servers that have come back. Balancers are counted one by one: one of them may miss
+// the next server before another has the last one back.
 func (p *patience) noteViews(s status.Status) {
-	var listed, unlisted missed
 	for _, b := range s.Balancers {
-		missing, _ := b.Missing(s.Time)
-		if b.Listed {
-			listed.count(missing, b.Others())
-		} else {
-			unlisted.count(missing, b.Others())
+		by := viewer{source: b.Source, node: b.Node, name: b.Name, service: b.Service}
+		seen, known := p.views[by]
+		if !known {
+			seen = &returns{}
+			p.views[by] = seen
 		}
-	}
 
-	now := time.Now()
-	if p.listed.note(listed) {
-		p.renew(now, LongestTurn)
-	}
-	if p.unlisted.note(unlisted) {
-		p.renew(now, untrustedTurn)
+		missing, _ := b.Missing(s.Time)
+		if !seen.note(missing, b.Others()) {
+			continue
+		}
+		longest := untrustedTurn
+		if b.Listed {
+			longest = LongestTurn
+		}
+		p.renew(time.Now(), longest)
 	}
 }
 
 // noteFleet looks for masters of the fleet that have come back.
 func (p *patience) noteFleet(missing, others int) {
-	if p.fleet.note(missed{missing: missing, others: others}) {
+	if p.fleet.note(missing, others) {
 		p.renew(time.Now(), LongestTurn)
 	}
 }
@@ -156,23 +170,15 @@ func (p *patience) noteSlots(slots []budget.Slot) {
 	}
 }
 
-// missed is how many servers are missing by the view that misses most, and how many others there are.
-type missed struct{ missing, others int }
-
-// count adds what one view shows.
-func (m *missed) count(missing, others int) {
-	m.missing = max(m.missing, missing)
-	m.others = max(m.others, others)
-}
-
 // returns counts the servers that have come back. Each counts once, so that a server that flaps keeps no stop waiting.
 type returns struct{ missing, back int }
 
-// note reports whether fewer servers are missing than at the last call: one has come back, or is not expected any more.
-func (r *returns) note(m missed) (came bool) {
-	isFewer := m.missing < r.missing
-	r.missing = m.missing
-	atMost := max(1, m.others) // others may be 0 while one is missing, see Balancer.Missing
+// note reports whether fewer of the others are missing than at the last call: one has come back, or is not expected any
+// more.
+func (r *returns) note(missing, others int) (came bool) {
+	isFewer := missing < r.missing
+	r.missing = missing
+	atMost := max(1, others) // others may be 0 while one is missing, see Balancer.Missing
 	if !isFewer || r.back >= atMost {
 		return false
 	}

@@ -100,15 +100,57 @@ func TestProgressCountsOncePerServer(t *testing.T) {
 				longest = LongestTurn
 			}
 			time.Sleep(time.Until(p.began.Add(longest - time.Minute)))
-			if listed {
-				p.listed = returns{missing: 1}
-				p.unlisted = returns{}
-			} else {
-				p.unlisted = returns{missing: 1}
+			for _, b := range []status.Balancer{missesOne(listed), missesNone(listed)} {
+				p.noteViews(status.Status{Time: time.Now(), Balancers: []status.Balancer{b}})
 			}
-			p.noteViews(status.Status{Time: time.Now(), Balancers: []status.Balancer{{Listed: listed}}})
 			if got := p.turnEnd.Sub(p.began); got != longest {
 				t.Errorf("listed %v: the turn is over after %s, want %s", listed, got, longest)
+			}
+		}
+	})
+}
+
+// missesNone is a balancer with one other server, and missesOne is the same one without it.
+func missesNone(listed bool) status.Balancer {
+	return status.Balancer{
+		Node:         "lb2",
+		Listed:       listed,
+		UnitWeight:   100,
+		OthersWeight: 100,
+		OthersSeen:   time.Now(),
+		View:         &status.View{State: "NOLB", WeightTotal: 100},
+	}
+}
+
+func missesOne(listed bool) status.Balancer {
+	b := missesNone(listed)
+	b.View = &status.View{State: "NOLB"}
+	return b
+}
+
+// TestEachBalancerShowsWhatComesBack: one of them may miss the next server before another has the last one back.
+func TestEachBalancerShowsWhatComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		named := func(b status.Balancer, name string) status.Balancer {
+			b.Name = name
+			return b
+		}
+		p := newPatience(time.Now())
+		p.limit(turnOf(20 * time.Minute))
+		for i, seen := range []struct{ turns, pool status.Balancer }{
+			{missesNone(true), missesNone(true)},
+			{missesOne(true), missesOne(true)},
+			{missesNone(true), missesOne(true)}, // back in the backend of turns
+			{missesOne(true), missesOne(true)},  // which the next one leaves
+			{missesOne(true), missesNone(true)}, // before the last one is back in the pool
+		} {
+			time.Sleep(time.Second)
+			list := []status.Balancer{named(seen.turns, "0-turn/m1"), named(seen.pool, "puppet/m1")}
+			p.noteViews(status.Status{Time: time.Now(), Balancers: list})
+
+			isBack := i == 2 || i == 4
+			if progress := p.turnEnd.Equal(time.Now().Add(20 * time.Minute)); progress != isBack {
+				t.Errorf("look %d: progress %v", i, progress)
 			}
 		}
 	})
