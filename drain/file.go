@@ -66,7 +66,7 @@ func parse(data []byte) (Hold, error) {
 		return Hold{}, fmt.Errorf("mode %q is not drain or maint", f.Mode)
 	}
 	if f.Leaving.patience() < 0 {
-		return Hold{}, fmt.Errorf("leaving %q is not turn or spare", f.Leaving)
+		return Hold{}, fmt.Errorf("leaving %q is not turn, slot or spare", f.Leaving)
 	}
 	h := Hold{
 		Mode:    f.Mode,

@@ -34,6 +34,9 @@ const (
 	Firm Leaving = ""
 	// LeavingBesideSpare tells a balancer only while that has another server.
 	LeavingBesideSpare Leaving = "spare"
+	// LeavingWithSlot tells one balancer after the other, each only while that has another server: a budget has counted
+	// the masters that are out.
+	LeavingWithSlot Leaving = "slot"
 	// LeavingInTurn tells a balancer only while that can also do without this master beside the others
 	// that are out.
 	LeavingInTurn Leaving = "turn"
@@ -41,7 +44,7 @@ const (
 
 // patience orders the values. It is negative for any other text.
 func (l Leaving) patience() int {
-	return slices.Index([]Leaving{Firm, LeavingBesideSpare, LeavingInTurn}, l)
+	return slices.Index([]Leaving{Firm, LeavingBesideSpare, LeavingWithSlot, LeavingInTurn}, l)
 }
 
 // Hold is one party's wish for drain or maint. It is the JSON shown by

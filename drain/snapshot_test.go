@@ -21,6 +21,7 @@ const (
 	drained  = `{"mode":"drain"}`
 	maint    = `{"mode":"maint"}`
 	turn     = `{"mode":"drain","leaving":"turn"}`
+	slot     = `{"mode":"drain","leaving":"slot"}`
 	spare    = `{"mode":"maint","leaving":"spare"}`
 	over     = `{"mode":"maint","until":"2026-03-01T12:00:00Z"}`
 	justHeld = `{"mode":"drain","until":"2026-03-01T12:00:01Z"}`
@@ -63,7 +64,8 @@ func TestLeastPatientHoldDecides(t *testing.T) {
 	}{
 		{"no hold", nil, drain.Firm},
 		{"a hold that waits", files{"a": turn}, drain.LeavingInTurn},
-		{"a slot", files{"a": turn, "b": spare}, drain.LeavingBesideSpare},
+		{"a slot", files{"a": turn, "b": slot}, drain.LeavingWithSlot},
+		{"a stop whose turn is over", files{"a": slot, "b": spare}, drain.LeavingBesideSpare},
 		{"a hold that does not say", files{"a": spare, "b": drained}, drain.Firm},
 		{"another service", files{"a@ca": drained, "b": turn}, drain.LeavingInTurn},
 		{"unreadable", files{"a": "{", "b": turn}, drain.Firm},

@@ -41,7 +41,7 @@ func NewRule(m monitor.Moment, leaves func(service drain.Service) bool, maxOut c
 }
 
 // Keeps returns why balancers of the service keep a master that is leaving. If the master is ready, it returns why
-// they would keep it. With a budget, which decides between masters, they would only ask for another server.
+// they would keep it. With a budget, which counts the masters that are out, they would only ask for another server.
 func (r Rule) Keeps(all List, budget bool) (list []obstacle.Obstacle) {
 	trial := r.mode == drain.Ready
 	if trial {
@@ -107,7 +107,7 @@ func (r Rule) mustWait(b *Balancer, all List) (why obstacle.Obstacle, waits bool
 	if r.unseen { // another may come first
 		return TooMany(), true
 	}
-	if !b.fits(r.maxOut, r.now) {
+	if !r.canDoWithout(b) {
 		return b.without(r.now), true
 	}
 	if !b.fitted {
@@ -118,7 +118,7 @@ func (r Rule) mustWait(b *Balancer, all List) (why obstacle.Obstacle, waits bool
 		if o.Unreadable {
 			return o.UnreadableView(), true
 		}
-		if !o.fits(r.maxOut, r.now) {
+		if !r.canDoWithout(&o) {
 			return o.without(r.now), true
 		}
 		if o.Sends() && o.before(b) {
@@ -139,7 +139,7 @@ func (r Rule) takesBack(b *Balancer, all List) (why obstacle.Obstacle, takesBack
 		}
 	}
 
-	if b.fits(r.maxOut, r.now) {
+	if r.canDoWithout(b) {
 		return why, false
 	}
 
@@ -157,6 +157,15 @@ func (r Rule) takesBack(b *Balancer, all List) (why obstacle.Obstacle, takesBack
 		}
 	}
 	return why, false
+}
+
+// canDoWithout reports whether a balancer can do without this master, by its own view. With a slot, the budget has counted
+// the masters that are out, and another server is enough.
+func (r Rule) canDoWithout(b *Balancer) bool {
+	if r.leaving == drain.LeavingWithSlot {
+		return b.Spare() > 0
+	}
+	return b.fits(r.maxOut, r.now)
 }
 
 // others returns the balancers whose views matter to balancer b.

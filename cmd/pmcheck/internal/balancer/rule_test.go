@@ -96,7 +96,7 @@ func (tt ruleTest) answers(t *testing.T) (codes []string) {
 }
 
 func TestWhoMayLoseAMaster(t *testing.T) {
-	const turn, spare = drain.LeavingInTurn, drain.LeavingBesideSpare
+	const turn, slot, spare = drain.LeavingInTurn, drain.LeavingWithSlot, drain.LeavingBesideSpare
 	for _, tt := range []ruleTest{
 		{"one of two", "lb1 UP 100/200; lb1 UP 100/200; hold; lb1 UP 100/200; lb1 UP 100/200; lb1 NOLB 100/100",
 			"200 404 404", turn, ""},
@@ -114,6 +114,13 @@ func TestWhoMayLoseAMaster(t *testing.T) {
 			"200 200 200", turn, ""},
 		{"one of three is missing, beside a spare", "lb1 UP 100/300; hold; lb1 UP 100/200; lb1 UP 100/200",
 			"200 404", spare, ""},
+		{"one of three is missing, with a slot", "lb1 UP 100/300; lb1 UP 100/200; hold; lb1 UP 100/200; lb1 UP 100/200;" +
+			"lb1 UP 100/200", "200 200 404", slot, ""},
+		{"a balancer that comes first has it in, with a slot", "lb1 UP 100/200; lb2 UP 100/200; hold; lb2 UP 100/200;" +
+			"lb2 UP 100/200; lb1 UP 100/200; lb1 UP 100/200; lb1 NOLB 100/100; lb2 UP 100/200; lb2 UP 100/200",
+			"200 200 200 404 404 200 404", slot, ""},
+		{"a balancer that comes first has no other, with a slot", "lb1 UP 100/200; lb2 UP 100/200; hold;" +
+			"lb1 UP 100/100; lb2 UP 100/200; lb2 UP 100/200", "200 200 200", slot, ""},
 		{"one of three has been missing for long", "lb1 UP 100/300; +1m; lb1 UP 100/200; +15m; lb1 UP 100/200; hold;" +
 			"lb1 UP 100/200; lb1 UP 100/200", "200 404", turn, ""},
 		{"one of three comes back slowly", "lb1 UP 100/300; hold; lb1 UP 100/207; lb1 UP 100/240; lb1 UP 100/255;" +

@@ -82,7 +82,7 @@ func (t *Tracker) Answer(c Check, r Rule, decide func(spare bool) answer.Answer)
 		shift = b.shift()
 	}
 	b.letOff = mayLose
-	b.fitted = b.fits(r.maxOut, r.now)
+	b.fitted = r.canDoWithout(b)
 
 	a = decide(spare)
 	if b.Answer.Code != a.Code {

@@ -200,7 +200,7 @@ func (d *departure) turn(ctx context.Context) (drain.Leaving, error) {
 		return drain.Firm, nil
 	}
 	if counted {
-		return drain.LeavingBesideSpare, nil
+		return drain.LeavingWithSlot, nil
 	}
 
 	if err := d.askFleet(ctx); err != nil {

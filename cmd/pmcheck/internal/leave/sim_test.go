@@ -465,6 +465,7 @@ func TestSimulatedPools(t *testing.T) {
 		"ten":                           ordinary(10, turns),
 		"ten, two may be out":           ordinary(10, turns, twoOut, balancers(2)),
 		"a pair, budget":                ordinary(2, withBudget),
+		"a pair, budget of two":         ordinary(2, turns, twoOut, withBudget, balancers(2)),
 		"ten, budget":                   ordinary(10, twoOut, withBudget),
 		"a pair, fleet":                 ordinary(2, withFleet),
 		"three, fleet":                  ordinary(3, withFleet),
