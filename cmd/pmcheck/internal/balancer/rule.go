@@ -159,8 +159,8 @@ func (r Rule) takesBack(b *Balancer, all List) (why obstacle.Obstacle, takesBack
 	return why, false
 }
 
-// canDoWithout reports whether a balancer can do without this master, by its own view. With a slot, the budget has counted
-// the masters that are out, and another server is enough.
+// canDoWithout reports whether a balancer can do without this master, by its own view. With a slot, the budget has
+// counted the masters that are out, and another server is enough.
 func (r Rule) canDoWithout(b *Balancer) bool {
 	if r.leaving == drain.LeavingWithSlot {
 		return b.Spare() > 0
