@@ -54,9 +54,9 @@ func code() Check {
 		Name:     CheckCode,
 		Severity: Warn,
 		Shared:   true,
-		Reasons: []Cause{
-			{DeployFailed, "see what it says: r10k deploy environment NAME -m --verbose"},
-		},
+		Reasons: causes(OfPool, "", "a deployment succeeds",
+			seen{DeployFailed, "r10k or g10k has noted a failure",
+				"see what it says: r10k deploy environment NAME -m --verbose"}),
 		Settings: s,
 		Run:      func(Host) Runner { return s.run() },
 		Interval: codeEvery,

@@ -44,10 +44,14 @@ func disk() Check {
 	return Check{
 		Name:     CheckDisk,
 		Severity: Eject,
-		Reasons: []Cause{
-			{DiskLow, "make room before agents fail: old reports, logs, heap dumps (*.hprof) and environments"},
-			{DiskFull, "make room: df -h and df -i of the directory; if the file system is read-only, see dmesg"},
-		},
+		Reasons: slices.Concat(
+			causes(OfMaster, "", "more is free",
+				seen{DiskLow, "less is free than disk.warn_percent",
+					"make room before agents fail: old reports, logs, heap dumps (*.hprof) and environments"}),
+			causes(OfMaster, Unhealthy, "there is room again, and the file system can be written to",
+				seen{DiskFull, "a directory that Puppet Server writes to is full, or its file system read-only",
+					"make room: df -h and df -i of the directory; if the file system is read-only, see dmesg"}),
+		),
 		Settings: s,
 		Run:      func(Host) Runner { return (&diskCheck{DiskSettings: *s}).check },
 		Interval: diskEvery,

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/puppetclient"
@@ -33,13 +34,21 @@ func identity() Check {
 		Name:     CheckIdentity,
 		Severity: Warn,
 		Shared:   true,
-		Reasons: []Cause{
-			{NoPuppet, "install Puppet, or set puppet.conf, or probe.certname, certificate, key, ca and crl"},
-			{PuppetConfUnreadable, "let pmcheck's user read it, as Puppet's packages do: chmod 0644"},
-			{PuppetConfMistake, "correct the line; puppet config print --section server shows what Puppet reads"},
-			{CertnameNotKnown, "set certname in [main] of puppet.conf, or probe.certname"},
-			{puppetclient.NotVerified, "correct what the detail names, or set probe.certname, certificate, key, ca and crl"},
-		},
+		Reasons: slices.Concat(
+			causes(OfPmcheck, "", "puppet.conf says it, or a setting",
+				seen{NoPuppet, "there is no puppet.conf",
+					"install Puppet, or set puppet.conf, or probe.certname, certificate, key, ca and crl"},
+				seen{PuppetConfUnreadable, "puppet.conf cannot be read",
+					"let pmcheck's user read it, as Puppet's packages do: chmod 0644"},
+				seen{PuppetConfMistake, "a line of puppet.conf cannot be resolved",
+					"correct the line; puppet config print --section server shows what Puppet reads"},
+				seen{CertnameNotKnown, "no certname is known, and the host has several certificates or none",
+					"set certname in [main] of puppet.conf, or probe.certname"},
+			),
+			causes(OfPmcheck, Unknown, "pmcheck finds out with what to verify the master",
+				seen{puppetclient.NotVerified, "nothing is known to verify the master with",
+					"correct what the detail names, or set probe.certname, certificate, key, ca and crl"}),
+		),
 		Settings: s,
 		Observe:  func(*Seen) Observer { return s.judge },
 	}

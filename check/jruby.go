@@ -39,13 +39,21 @@ func jruby() Check {
 	return Check{
 		Name:     CheckJRuby,
 		Severity: Eject,
-		Reasons: []Cause{
-			{JRubyWarming, "wait: JRubies start one after another; if some never start, look in puppetserver.log"},
-			{JRubyBusy, "raise max-active-instances in puppetserver.conf, add a master, or spread the agents' runs (splay); " +
-				"against herds set max-queued-requests, 12 for each JRuby, with max-retry-delay, a minute or more"},
-			{JRubyStuck, "a hanging generate(), ENC or PuppetDB query holds a JRuby: restart puppetserver to get rid of it"},
-			{JRubyLocked, "a code deployment holds the pool (file-sync); lockless deploys avoid it"},
-		},
+		Reasons: slices.Concat(
+			causes(OfMaster, Warming, "every JRuby has been ready at once, or jruby.warming_max is over",
+				seen{JRubyWarming, "after a start or a flush, not every JRuby is ready yet",
+					"wait: JRubies start one after another; if some never start, look in puppetserver.log"}),
+			causes(OfMaster, Busy, "a JRuby is free, or no request waits",
+				seen{JRubyBusy, "requests wait for a JRuby, or gave up, or the master has more of them than threads",
+					"raise max-active-instances in puppetserver.conf, add a master, or spread the agents' runs (splay); " +
+						"against herds set max-queued-requests, 12 for each JRuby, with max-retry-delay, a minute or more"}),
+			causes(OfMaster, Unhealthy, "a JRuby comes back, or the master closes its port",
+				seen{JRubyStuck, "requests wait, and no JRuby came back for jruby.stuck_after",
+					"a hanging generate(), ENC or PuppetDB query holds a JRuby: restart puppetserver to get rid of it"}),
+			causes(OfMaster, Unhealthy, "the lock is released, or the master closes its port",
+				seen{JRubyLocked, "the pool has been locked, for jruby.stuck_after if the master is out",
+					"a code deployment holds the pool (file-sync); lockless deploys avoid it"}),
+		),
 		Settings: s,
 		Observe: func(seen *Seen) Observer {
 			return (&poolCheck{JRubySettings: *s, poolMemory: memoryOf[poolMemory](seen)}).observe
@@ -65,18 +73,56 @@ type poolCheck struct {
 
 // poolMemory is what is remembered of a pool.
 type poolMemory struct {
-	found   Finding   // the last one for an answer
-	started bool      // all instances have been ready at once since the last start, or WarmingMax is over
-	since   time.Time // when instances began to be missing, after a start or a flush
-	empty   time.Time // when the last instance was lost; zero while there is one
-	last    *Pool     // nil after a start
+	found    Finding   // the last one for an answer
+	started  bool      // all instances have been ready at once since the last start, or WarmingMax is over
+	since    time.Time // when instances began to be missing, after a start or a flush
+	empty    time.Time // when the last instance was lost; zero while there is one
+	last     *Pool     // nil after a start
+	stuck    time.Time // when the pool was found stuck; zero once a JRuby has come back
+	listener string    // of the process that the pool belongs to; empty if it is not known
+}
+
+// Stuck is what a daemon leaves to the next of a pool that is stuck. It is zero if the pool is not.
+type Stuck struct {
+	Since    time.Time `json:"since"`    // when the pool was found stuck
+	Listener string    `json:"listener"` // see Listening.ID
+}
+
+// Stuck returns what the next daemon has to know of the pool that was seen.
+func (s *Seen) Stuck() Stuck {
+	m := memoryOf[poolMemory](s)
+	if m.stuck.IsZero() {
+		return Stuck{}
+	}
+	return Stuck{Since: m.stuck, Listener: m.listener}
+}
+
+// Recall makes the check jruby go on from what another daemon has left. It must be called before the first result is
+// observed.
+func (s *Seen) Recall(left Stuck) {
+	if left.Since.IsZero() {
+		return
+	}
+
+	f := finding(StateBad, Unhealthy, JRubyStuck, "no JRuby has come back since %s, as the daemon before has seen",
+		left.Since.UTC().Format(time.RFC3339))
+	f.Check = CheckJRuby
+	f.Checked = left.Since
+	*memoryOf[poolMemory](s) = poolMemory{
+		found:    f,
+		started:  true,
+		stuck:    left.Since,
+		listener: left.Listener,
+	}
 }
 
 // observe returns the finding for a result. What it cannot find out is unknown, and never
-// counts against the master: older servers lack the service, or have another format. While
-// the master is silent, what was last found holds. A definite fault may be the end of the
-// server: a reload (SIGHUP) also closes the port and starts all instances again.
+// counts against the master: older servers lack the service, or have another format. But what was found of the pool
+// stays until the pool says otherwise: it lasts while the master is silent, and a pool that does not serve
+// outlasts answers without a pool.
 func (c *poolCheck) observe(r Result, now time.Time) Finding {
+	c.follow(r.Listener)
+
 	fails := r.Fault != nil && r.Pool == nil // a master that accepts no new connection still tells its pool
 	if fails && r.Fault.Reason == puppetclient.Timeout {
 		return c.found
@@ -86,15 +132,65 @@ func (c *poolCheck) observe(r Result, now time.Time) Finding {
 	if !answeredBefore && (fails || hasNoPool(r)) {
 		return Finding{}
 	}
+	if fails && healthOf(r.Fault.Reason) == Unknown {
+		return c.unseen(r.Fault)
+	}
 	if fails {
-		stale := c.found.unknown("as it was before the master stopped answering") // the old values are still shown
-		*c.poolMemory = poolMemory{found: stale}
+		c.end(r.Fault)
 		return c.found
 	}
 
 	c.found = c.find(r, now)
 	return c.found
 }
+
+// follow forgets the pool of another process than the one that listens now.
+func (c *poolCheck) follow(listener string) {
+	if listener == "" {
+		return
+	}
+	isAnother := c.listener != "" && c.listener != listener
+	if isAnother {
+		c.forget()
+	}
+	c.listener = listener
+}
+
+// forget forgets the pool. Its last values are still shown.
+func (c *poolCheck) forget() {
+	stale := c.found
+	if stale.Check != "" {
+		stale = stale.unknown("as it was before the master stopped answering")
+	}
+	*c.poolMemory = poolMemory{found: stale}
+}
+
+// end takes a definite fault into account. It may be the end of the server: a reload (SIGHUP) also closes the port and
+// starts all instances again. Only a closed port proves it, so a pool that is stuck outlasts any other fault.
+func (c *poolCheck) end(fault *Fault) {
+	isStuck := !c.stuck.IsZero()
+	if isStuck && fault.Reason != puppetclient.Refused {
+		return
+	}
+	c.forget()
+}
+
+// unseen returns the finding for a fault that says nothing about the master. What it keeps pmcheck from seeing is a
+// warning, unless the pool did not serve when it was seen last.
+func (c *poolCheck) unseen(fault *Fault) Finding {
+	f := c.found
+	if outOfService(f) {
+		return f
+	}
+
+	f.State = StateWarn
+	f.Health = ""
+	f.Reason = fault.Reason
+	f.Detail = "it is not seen whether JRubies are stuck: " + fault.Error()
+	return f
+}
+
+func outOfService(f Finding) bool { return f.Health != "" && !f.Health.Serves() }
 
 // hasNoPool reports whether the master is too old to have JRubies.
 func hasNoPool(r Result) bool {
@@ -104,20 +200,12 @@ func hasNoPool(r Result) bool {
 
 // find returns the finding for an answer.
 func (c *poolCheck) find(r Result, now time.Time) Finding {
-	f := Finding{Check: CheckJRuby, Checked: r.Asked}
-	if r.Denied != nil {
-		f.State = StateWarn
-		f.Reason = AuthDenied
-		f.Detail = r.Denied.Error() + ". Agents are served, but it is not seen whether JRubies still start or are stuck, " +
-			"and which requests hold them"
-		return f
-	}
 	if r.Pool == nil {
-		return f.unknown(fmt.Sprint(r.PoolErr))
+		return c.withoutPool(r, now)
 	}
 
 	c.guessStart(r.Pool, now)
-	f = c.judge(r.Pool, now)
+	f := c.judge(r.Pool, now)
 	c.last = r.Pool
 
 	f.Check = CheckJRuby
@@ -125,6 +213,24 @@ func (c *poolCheck) find(r Result, now time.Time) Finding {
 	f.Pool = r.Pool
 	f.Value = fmt.Sprintf("%d of %d ready, %d at work, %d waiting",
 		r.Pool.Ready(), r.Pool.Size, len(r.Pool.Borrowed), len(r.Pool.Waiting))
+	return f
+}
+
+// withoutPool returns the finding for an answer that does not show the pool.
+func (c *poolCheck) withoutPool(r Result, now time.Time) Finding {
+	hasStarted := c.found.Health == Warming && now.Sub(c.since) >= c.WarmingMax
+	if outOfService(c.found) && !hasStarted {
+		return c.found
+	}
+
+	f := Finding{Check: CheckJRuby, Checked: r.Asked}
+	if r.Denied == nil {
+		return f.unknown(fmt.Sprint(r.PoolErr))
+	}
+	f.State = StateWarn
+	f.Reason = AuthDenied
+	f.Detail = r.Denied.Error() + ". Agents are served, but it is not seen whether JRubies still start or are stuck, " +
+		"and which requests hold them"
 	return f
 }
 
@@ -144,7 +250,7 @@ func (c *poolCheck) guessStart(p *Pool, now time.Time) {
 // judge returns the finding for a pool, given what earlier pools have shown.
 func (c *poolCheck) judge(p *Pool, now time.Time) Finding {
 	c.count(p, now)
-	if f := c.stuck(p, now); f.State == StateBad {
+	if f := c.unserved(p, now); f.State == StateBad {
 		return f
 	}
 
@@ -181,8 +287,40 @@ func (c *poolCheck) count(p *Pool, now time.Time) {
 	}
 }
 
-// stuck returns the finding for a pool that has served no request for StuckAfter; a zero one if it has.
-func (c *poolCheck) stuck(p *Pool, now time.Time) Finding {
+// unserved returns the finding for a pool that has served no request for StuckAfter; a zero one if it has.
+func (c *poolCheck) unserved(p *Pool, now time.Time) Finding {
+	if c.cameBack(p, now) {
+		c.stuck = time.Time{}
+	}
+
+	f := c.stops(p, now)
+	if f.Reason == JRubyStuck && c.stuck.IsZero() {
+		c.stuck = now
+	}
+	isStuck := !c.stuck.IsZero()
+	if f.Reason == JRubyStuck || !isStuck {
+		return f
+	}
+
+	// Requests that have given up waiting leave a pool without anybody in line, which is as stuck as before.
+	f = finding(StateBad, Unhealthy, JRubyStuck, "no JRuby has come back since %s; %d are at work, and %d requests wait",
+		c.stuck.UTC().Format(time.RFC3339), len(p.Borrowed), len(p.Waiting))
+	if len(p.Borrowed) > 0 {
+		f.Detail += "; the oldest loan is " + oldest(p.Borrowed)
+	}
+	return f
+}
+
+// cameBack reports whether a JRuby has come back since the pool was found stuck: it is free, or was lent since then.
+func (c *poolCheck) cameBack(p *Pool, now time.Time) bool {
+	if c.stuck.After(now) {
+		c.stuck = now // the clock was set back
+	}
+	return p.Free > 0 || len(p.Borrowed) > 0 && youngest(p.Borrowed) < now.Sub(c.stuck)
+}
+
+// stops returns the finding for a pool by which requests have not been served for StuckAfter; a zero one for any other.
+func (c *poolCheck) stops(p *Pool, now time.Time) Finding {
 	if p.unreturned() >= c.StuckAfter {
 		return finding(StateBad, Unhealthy, JRubyStuck,
 			"%d requests wait and no JRuby came back for %s; the oldest loan is %s",
@@ -282,8 +420,11 @@ func (p *Pool) unreturned() time.Duration {
 	if !p.saturated() || len(p.Borrowed) == 0 {
 		return 0
 	}
-	return slices.MinFunc(p.Borrowed, byAge).age()
+	return youngest(p.Borrowed)
 }
+
+// youngest returns the age of the loan that began last. The list must not be empty.
+func youngest(loans []Loan) time.Duration { return slices.MinFunc(loans, byAge).age() }
 
 // oldest names the loan that has lasted longest. The list must not be empty.
 func oldest(loans []Loan) string {

@@ -113,6 +113,38 @@ func TestJRubyConcludesFromSuccessivePools(t *testing.T) {
 			{130 * second, pool(2, 0, ages(140, 1), ages(3)), busy},
 			{140 * second, pool(2, 1, ages(150), nil), fine},
 		}},
+		{"stuck, and the requests that wait give up", []look{
+			{0, pool(1, 0, ages(120), ages(119)), stuck},
+			{second, &Pool{Size: 1, Borrowed: []Loan{{Seconds: 121}}, Timeouts: 1}, stuck},
+			{2 * second, pool(1, 0, ages(122), nil), stuck},
+			{20 * minute, pool(1, 0, ages(1320), ages(1)), stuck},
+			{21 * minute, pool(1, 1, nil, nil), fine},
+			{22 * minute, pool(1, 0, ages(59), nil), fine},
+		}},
+		{"stuck, and a JRuby comes back to the next request", []look{
+			{0, pool(2, 0, ages(130, 120), ages(119)), stuck},
+			{10 * second, pool(2, 0, ages(140, 130), nil), stuck},
+			{20 * second, pool(2, 0, ages(150, 9), nil), fine},
+		}},
+		{"stuck, then flushed: new JRubies are lent beside the old loans", []look{
+			{0, pool(1, 0, ages(120), ages(119)), stuck},
+			{10 * second, pool(1, 0, ages(130, 1), nil), fine},
+		}},
+		{"stuck, then flushed: none is left, then one", []look{
+			{0, pool(1, 0, ages(120), ages(119)), stuck},
+			{10 * second, idle(1, 0), stuck},
+			{20 * second, idle(1, 1), fine},
+		}},
+		{"stuck, and the master's clock runs a second behind its answer", []look{
+			{0, pool(1, 0, ages(120), ages(119)), stuck},
+			{minute, pool(1, 0, ages(179), nil), stuck},
+		}},
+		{"one JRuby with a long compile, and requests that come and go", []look{
+			{0, pool(1, 0, ages(60), nil), fine},
+			{10 * minute, pool(1, 0, ages(660), nil), fine},
+			{30 * minute, pool(1, 0, ages(1860), nil), fine},
+			{31 * minute, pool(1, 1, nil, nil), fine},
+		}},
 		{"long loans with no request waiting", []look{{0, pool(2, 0, ages(900, 800), nil), fine}}},
 		{"waiting with one free", []look{{0, pool(2, 1, ages(900), ages(1)), fine}}},
 		{"stuck is worse than warming", []look{{0, pool(3, 0, ages(600), ages(500)), stuck}}},
@@ -148,17 +180,24 @@ func TestJRubyConcludesFromSuccessivePools(t *testing.T) {
 	}
 }
 
-// TestPoolFollowsTheResults: a definite fault may be a restart, silence is none.
+// TestPoolFollowsTheResults: a definite fault may be a restart, silence is none, and a pool that is stuck is stuck until
+// a JRuby comes back, or the process has ended.
 func TestPoolFollowsTheResults(t *testing.T) {
 	now := time.Now()
 	answered := func(p *Pool) Result { return Result{Asked: now, Pool: p} }
 	fault := func(reason Reason) Result {
 		return Result{Asked: now, Fault: &Fault{Reason: reason}}
 	}
+	by := func(listener string, r Result) Result { r.Listener = listener; return r }
 	refused, silent := fault(puppetclient.Refused), fault(puppetclient.Timeout)
+	denied := Result{Asked: now, Denied: &Fault{Reason: AuthDenied}}
 	old, young := pool(3, 2, nil, nil), pool(3, 2, nil, nil)
 	old.LockSince, young.LockSince = now.Add(-5*time.Minute), now.Add(-5*time.Minute+1)
+	locked := pool(3, 3, nil, nil)
+	locked.Lock, locked.LockSince = "acquired", now.Add(-time.Hour)
 	full, stuck := pool(3, 3, nil, nil), pool(3, 0, []float64{600, 600, 600}, []float64{500})
+	alone := pool(3, 0, []float64{900, 900, 900}, nil) // the requests that waited have given up
+	noPool := answered(nil)
 	for _, tt := range []struct {
 		name    string
 		results []Result
@@ -173,9 +212,26 @@ func TestPoolFollowsTheResults(t *testing.T) {
 		{"after a restart", []Result{answered(full), refused, answered(pool(3, 2, nil, nil))}, StateBad, Warming},
 		{"after a web page", []Result{answered(full), fault(puppetclient.BadAnswer), answered(old)}, StateWarn, Busy},
 		{"after a timeout", []Result{answered(full), silent, answered(pool(3, 2, nil, nil))}, StateOK, ""},
+		{"after a restart that no probe met",
+			[]Result{by("1", answered(full)), by("2", answered(pool(3, 2, nil, nil)))}, StateBad, Warming},
+		{"a pool that cannot be read", []Result{answered(full), noPool}, StateNone, ""},
+		{"a pool that is not seen", []Result{answered(full), fault(puppetclient.AnswerTooLong)}, StateWarn, ""},
+
+		{"nobody waits", []Result{answered(stuck), answered(alone)}, StateBad, Unhealthy},
+		{"nobody has waited", []Result{answered(alone)}, StateOK, ""},
 		{"stuck, then silent", []Result{answered(stuck), silent}, StateBad, Unhealthy},
 		{"stuck, then killed", []Result{answered(stuck), refused}, StateNone, ""},
-		{"a pool that cannot be read", []Result{answered(stuck), answered(nil)}, StateNone, ""},
+		{"stuck, then restarted", []Result{answered(stuck), refused, answered(full)}, StateOK, ""},
+		{"stuck, then started again at once", []Result{by("1", answered(stuck)), by("2", noPool)}, StateNone, ""},
+		{"stuck, then any other fault", []Result{answered(stuck), fault(HTTPError), answered(alone)}, StateBad,
+			Unhealthy},
+		{"stuck, then without a pool", []Result{answered(stuck), noPool}, StateBad, Unhealthy},
+		{"stuck, then without a pool for a while", []Result{answered(stuck), noPool, answered(alone)}, StateBad, Unhealthy},
+		{"stuck, then denied", []Result{answered(stuck), denied}, StateBad, Unhealthy},
+		{"stuck, then not seen", []Result{answered(stuck), fault(puppetclient.AnswerTooLong)}, StateBad, Unhealthy},
+		{"stuck, then back without a pool between", []Result{answered(stuck), noPool, answered(full)}, StateOK, ""},
+		{"locked, then without a pool", []Result{answered(locked), noPool}, StateBad, Unhealthy},
+		{"warming, then without a pool", []Result{answered(young), noPool}, StateBad, Warming},
 	} {
 		j, got := newPoolCheck(), Finding{}
 		for _, r := range tt.results {
@@ -183,6 +239,61 @@ func TestPoolFollowsTheResults(t *testing.T) {
 		}
 		if got.State != tt.state || got.Health != tt.health {
 			t.Errorf("%s: %s, %q; want %s, %q", tt.name, got.State, got.Health, tt.state, tt.health)
+		}
+	}
+}
+
+// TestAWarmingPoolThatIsNotSeenHasStartedInTheEnd: with nothing to see, jruby.warming_max is what ends it.
+func TestAWarmingPoolThatIsNotSeenHasStartedInTheEnd(t *testing.T) {
+	start, j := time.Now(), newPoolCheck()
+	j.observe(Result{Pool: pool(3, 2, nil, nil)}, start)
+	for after, want := range map[time.Duration]Health{j.WarmingMax - 1: Warming, j.WarmingMax: ""} {
+		if got := j.withoutPool(Result{}, start.Add(after)); got.Health != want {
+			t.Errorf("after %s: %q, want %q", after, got.Health, want)
+		}
+	}
+}
+
+// TestANewDaemonGoesOnFromAStuckPool: it was stuck, so it is until a JRuby comes back, or another process listens.
+func TestANewDaemonGoesOnFromAStuckPool(t *testing.T) {
+	now := time.Now()
+	first := new(Seen)
+	observe := jruby().Observe
+	alone := pool(1, 0, []float64{900}, nil)
+	by := func(listener string, r Result) Result { r.Listener = listener; return r }
+	observe(first)(by("1", Result{Pool: pool(1, 0, []float64{600}, []float64{500})}), now)
+	left := first.Stuck()
+	if want := (Stuck{Since: now, Listener: "1"}); left != want {
+		t.Fatalf("%+v, want %+v", left, want)
+	}
+
+	later := now.Add(5 * time.Minute)
+	for _, tt := range []struct {
+		name string
+		left Stuck
+		r    Result
+		want Health
+	}{
+		{"nobody waits", left, by("1", Result{Pool: alone}), Unhealthy},
+		{"nothing was left", Stuck{}, by("1", Result{Pool: alone}), ""},
+		{"the process is not known", left, Result{Pool: alone}, Unhealthy},
+		{"another process", left, by("2", Result{Pool: alone}), ""},
+		{"no pool", left, by("1", Result{}), Unhealthy},
+		{"a Ruby master now", left, by("2", Result{PoolErr: &Fault{Reason: NoStatusAPI}}), ""},
+		{"silent", left, by("1", Result{Fault: &Fault{Reason: puppetclient.Timeout}}), Unhealthy},
+		{"refused", left, Result{Fault: &Fault{Reason: puppetclient.Refused}}, ""},
+		{"free", left, by("1", Result{Pool: pool(1, 1, nil, nil)}), ""},
+		{"lent since", left, by("1", Result{Pool: pool(1, 0, []float64{299}, nil)}), ""},
+		{"found by a clock that ran ahead", Stuck{Since: later.Add(time.Hour)}, Result{Pool: alone}, Unhealthy},
+	} {
+		next := new(Seen)
+		next.Recall(tt.left)
+		got := observe(next)(tt.r, later)
+		if got.Health != tt.want {
+			t.Errorf("%s: %q (%s), want %q", tt.name, got.Health, got.Detail, tt.want)
+		}
+		if leaves := !next.Stuck().Since.IsZero(); leaves != (tt.want == Unhealthy) {
+			t.Errorf("%s: leaves %+v to the next", tt.name, next.Stuck())
 		}
 	}
 }

@@ -35,8 +35,19 @@ func TestJudgeConcludesFromSuccessiveResults(t *testing.T) {
 		{"refused", results{refused(0)}, check.Unhealthy, puppetclient.Refused},
 		{"good again", results{refused(0), good(1)}, check.Healthy, check.OK},
 		{"a fault", results{good(0), at(1, check.HTTPError)}, check.Unhealthy, check.HTTPError},
-		{"our own", results{good(0), at(1, puppetclient.OwnCertRefused)}, check.Unknown, puppetclient.OwnCertRefused},
-		{"denied", results{good(0), at(1, check.AuthDenied)}, check.Unknown, check.AuthDenied},
+		{"refuses our certificate", results{good(0), at(1, puppetclient.OwnCertRefused)}, check.Unhealthy,
+			puppetclient.OwnCertRefused},
+		{"a file of ours", results{good(0), at(1, puppetclient.OwnFiles)}, check.Healthy, check.OK},
+		{"a file of ours, from the start", results{at(0, puppetclient.OwnFiles)}, check.Unknown, puppetclient.OwnFiles},
+		{"a file of ours, beside a fault", results{refused(0), at(1, puppetclient.OwnFiles)}, check.Unhealthy,
+			puppetclient.Refused},
+		{"a file of ours, and another process", results{good(0), listener(at(1, puppetclient.OwnFiles), "2")},
+			check.Unknown, puppetclient.OwnFiles},
+		{"a file of ours for too long", results{good(0), at(14, puppetclient.OwnFiles), at(15, puppetclient.OwnFiles)},
+			check.Unknown, puppetclient.OwnFiles},
+		{"stopped beside a file of ours", results{good(0), at(1, puppetclient.OwnFiles), silent(2)}, check.Unhealthy,
+			silence},
+		{"denied", results{good(0), at(1, check.AuthDenied)}, check.Healthy, check.OK},
 		{"starting", results{at(0, check.StateStarting)}, check.Warming, check.StateStarting},
 
 		{"silent", results{good(0), silent(1)}, check.Unhealthy, silence},
@@ -57,7 +68,7 @@ func TestJudgeConcludesFromSuccessiveResults(t *testing.T) {
 		{"stopped since", results{denied(good(0)), silent(1)}, check.Unhealthy, silence},
 		{"killed while saturated", results{good(0), saturated(1), refused(2)}, check.Unhealthy, puppetclient.Refused},
 	} {
-		j := check.Judge{StuckAfter: 2 * time.Minute}
+		j := check.Judge{MaxAge: 15 * time.Second, StuckAfter: 2 * time.Minute}
 		for _, r := range tt.results {
 			j.Observe(r)
 		}

@@ -1,6 +1,10 @@
 package check
 
-import pc "github.com/pmcheck/pmcheck/check/puppetclient"
+import (
+	"slices"
+
+	pc "github.com/pmcheck/pmcheck/check/puppetclient"
+)
 
 // The name by which the probe itself is explained, and its reasons. The reasons why a request fails are in package
 // puppetclient.
@@ -13,6 +17,8 @@ const (
 
 	// The master answers on a kept connection, and accepts no new one.
 	NotAccepting Reason = "not-accepting"
+	// The master does not answer, and it is not known whether its process accepts connections.
+	AcceptNotKnown Reason = "accept-not-known"
 
 	// What the master answered.
 	AuthDenied      Reason = "auth-denied"
@@ -25,6 +31,13 @@ const (
 	StateUnknown    Reason = "state-unknown"
 )
 
+// The ends of what the probe reports.
+const (
+	answered = "the master answers that it is running"
+	proved   = "a handshake that proves the master, and its answer"
+	found    = "pmcheck finds out, or the master answers"
+)
+
 func probe() Check {
 	const (
 		renewOwn = "renew this host's certificate: puppetserver ca clean --certname NAME on the CA, here puppet ssl clean " +
@@ -35,47 +48,90 @@ func probe() Check {
 	return Check{
 		Name:     CheckProbe,
 		Severity: Eject,
-		Reasons: []Cause{
-			{NotProbed, ""},
-			{Stale, ""},
+		Reasons: slices.Concat(
+			// A fact expires.
+			causes(OfPmcheck, Unknown, "a probe says something about the master",
+				seen{NotProbed, "the daemon has started, and no probe has ended", ""},
+				seen{Stale, "no probe has said anything about the master for too long", ""},
+			),
 
-			{pc.Refused, "is the service started, and probe.address right? systemctl status puppetserver"},
-			{pc.Unreachable, ""},
-			{pc.NameLookup, "set probe.address to an address, for example 127.0.0.1:8140"},
-			{pc.Timeout, "look for a full garbage collection, a stopped process, or some 200 requests that wait"},
-			{pc.ConnectionLost, "see puppetserver.log: an exit, or No supported Cipher Suite after an update of Java"},
-			{NotAccepting, "are descriptors left? compare /proc/PID/fd with LimitNOFILE=, then restart puppetserver"},
-			{pc.TLSFailed, "does something else have the port (ss -ltnp), or does webserver.conf allow DHE ciphers only, " +
-				"which pmcheck lacks? add ECDHE to cipher-suites"},
+			// It does not answer, or accepts nothing.
+			causes(OfMaster, Unhealthy, answered,
+				seen{pc.Refused, "its port refuses connections",
+					"is the service started, and probe.address right? systemctl status puppetserver"},
+				seen{pc.Unreachable, "there is no way to its address", ""},
+				seen{pc.Timeout, "it does not answer, and does not accept connections or has not answered for jruby.stuck_after",
+					"look for a full garbage collection, a stopped process, or some 200 requests that wait"},
+				seen{pc.ConnectionLost, "it closes the connection instead of an answer",
+					"see puppetserver.log: an exit, or No supported Cipher Suite after an update of Java"},
+				seen{NotAccepting, "it answers on a connection that it has, and leaves new ones waiting",
+					"are descriptors left? compare /proc/PID/fd with LimitNOFILE=, then restart puppetserver"},
+				seen{pc.TLSFailed, "no TLS connection comes about",
+					"does something else have the port (ss -ltnp), or does webserver.conf allow DHE ciphers only, " +
+						"which pmcheck lacks? add ECDHE to cipher-suites"},
+				seen{pc.OwnCertRefused, "it refuses a certificate with which our files find no fault",
+					"the server's own CRL or CA bundle may be out of date: see puppetserver.log"},
+			),
 
-			{pc.OwnFiles, "add pmcheck's user to the group puppet (pe-puppet on PE) and restart pmcheck; by hand, use sudo"},
-			{pc.OwnFilesMissing, "is certname right in pmcheck config? then there is no certificate yet: puppet ssl bootstrap"},
-			{pc.OwnFilesNotKnown, "see the check identity: puppet.conf does not say where they are"},
-			{pc.OwnFilesInvalid, "restore the file that the detail names: Puppet Server will not start with it either"},
-			{pc.OwnCertExpired, renewOwn},
-			{pc.OwnCertNotYetValid, clocks},
-			{pc.OwnCertRevoked, renewOwn},
-			{pc.OwnCertForeign, renewOwn},
-			{pc.OwnCertRefused, "the server's own CRL or CA bundle may be out of date: see puppetserver.log"},
+			// It answers, and says that it does not serve.
+			causes(OfMaster, Unhealthy, answered,
+				seen{NoStatusAPI, "404 for every generation of the status API",
+					"unless the server is restarting, its bootstrap.cfg lacks the status service"},
+				seen{ServiceNotFound, "404 for a service that is configured",
+					"see which services the server runs: /status/v1/services, and its bootstrap.cfg"},
+				seen{HTTPError, "any other HTTP status", ""},
+				seen{pc.BadAnswer, "an answer that is not HTTP, or not Puppet Server's", ""},
+				seen{StateError, "it reports the state error", services},
+				seen{StateStopping, "it reports the state stopping", ""},
+				seen{StateUnknown, "it reports the state unknown", services},
+			),
+			causes(OfMaster, Warming, answered, seen{StateStarting, "it reports the state starting", ""}),
 
-			{pc.ServerCertExpired, "renew the server's certificate, then restart puppetserver: it loads one only then"},
-			{pc.ServerCertNotYetValid, clocks},
-			{pc.ServerCertRevoked, ""},
-			{pc.ServerCertUntrusted, "were the CA in probe.ca or the master's certificate replaced without a restart?"},
-			{pc.ServerCertName, "set probe.certname to a name in the master's certificate, if possible its own"},
-			{pc.CAExpired, ""},
-			{pc.CRLExpired, "renew it on the CA, then copy it to this master (puppet config print hostcrl), which reloads it"},
-			{pc.CRLMissing, "puppet ssl bootstrap fetches it; or set certificate_revocation in puppet.conf"},
+			// Its certificate.
+			causes(OfMaster, Unhealthy, proved,
+				seen{pc.ServerCertExpired, "its certificate has ended",
+					"renew the server's certificate, then restart puppetserver: it loads one only then"},
+				seen{pc.ServerCertNotYetValid, "its certificate has not begun", clocks},
+				seen{pc.ServerCertRevoked, "its certificate stands on a list that could be read", ""},
+				seen{pc.ServerCertUntrusted, "its certificate is not of a CA in the bundle",
+					"were the CA in probe.ca or the master's certificate replaced without a restart?"},
+				seen{pc.ServerCertName, "its certificate has none of the names that agents use",
+					"set probe.certname to a name in the master's certificate, if possible its own"},
+				seen{pc.CRLExpired, "it refuses our certificate, and a list has ended",
+					"renew it on the CA, then copy it to this master (puppet config print hostcrl), which reloads it"},
+			),
 
-			{AuthDenied, "restore the rules of auth.conf for /status/v1/services and /status/v1/simple"},
-			{NoStatusAPI, "unless the server is restarting, its bootstrap.cfg lacks the status service"},
-			{ServiceNotFound, "see which services the server runs: /status/v1/services, and its bootstrap.cfg"},
-			{HTTPError, ""},
-			{pc.BadAnswer, ""},
-			{StateError, services},
-			{StateStarting, ""},
-			{StateStopping, ""},
-			{StateUnknown, services},
-		},
+			// What masters share.
+			causes(OfPool, Unknown, answered,
+				seen{AuthDenied, "403, from something that has not proved that it is the master, or to a probe that has not",
+					"restore the rules of auth.conf for /status/v1/services and /status/v1/simple"},
+				seen{pc.CAExpired, "a CA certificate has ended", ""},
+			),
+
+			// What pmcheck holds, and its bounds.
+			causes(OfPmcheck, Unknown, found,
+				seen{pc.NameLookup, "the name in probe.address does not resolve",
+					"set probe.address to an address, for example 127.0.0.1:8140"},
+				seen{AcceptNotKnown, "it does not answer, and the kernel does not tell whether it accepts connections",
+					"the kernel lacks inet_diag, or the master is on another host: a master with more requests than threads " +
+						"cannot be told from one that is stopped"},
+				seen{pc.AnswerTooLong, "its answer is longer than pmcheck reads",
+					"which requests wait for a JRuby, and from whom? see the access log"},
+				seen{pc.CRLMissing, "our file has no list of a CA",
+					"puppet ssl bootstrap fetches it; or set certificate_revocation in puppet.conf"},
+				seen{pc.OwnFiles, "a file of ours cannot be read",
+					"add pmcheck's user to the group puppet (pe-puppet on PE) and restart pmcheck; by hand, use sudo"},
+				seen{pc.OwnFilesMissing, "a file of ours is missing",
+					"is certname right in pmcheck config? then there is no certificate yet: puppet ssl bootstrap"},
+				seen{pc.OwnFilesNotKnown, "puppet.conf does not say where our files are",
+					"see the check identity: puppet.conf does not say where they are"},
+				seen{pc.OwnFilesInvalid, "a file of ours cannot be parsed",
+					"restore the file that the detail names: Puppet Server will not start with it either"},
+				seen{pc.OwnCertExpired, "our certificate has ended", renewOwn},
+				seen{pc.OwnCertNotYetValid, "our certificate has not begun", clocks},
+				seen{pc.OwnCertRevoked, "our certificate stands on a list", renewOwn},
+				seen{pc.OwnCertForeign, "our certificate is not of a CA in the bundle", renewOwn},
+			),
+		),
 	}
 }

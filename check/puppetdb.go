@@ -41,11 +41,13 @@ func puppetdb() Check {
 		Name:     CheckPuppetDB,
 		Severity: Warn,
 		Shared:   true,
-		Reasons: []Cause{
-			{PuppetDBDown, "systemctl status puppetdb postgresql; while it is starting, it migrates its database: wait; " +
-				"catalogs fail unless soft_write_failure is set"},
-			{PuppetDBName, "set puppetdb.address to a name in PuppetDB's certificate, as in puppetdb.conf"},
-		},
+		Reasons: causes(OfPool, "", "PuppetDB answers that it is running",
+			seen{PuppetDBDown, "PuppetDB does not answer, or says that it does not run",
+				"systemctl status puppetdb postgresql; while it is starting, it migrates its database: wait; " +
+					"catalogs fail unless soft_write_failure is set"},
+			seen{PuppetDBName, "PuppetDB's certificate lacks the name in puppetdb.address",
+				"set puppetdb.address to a name in PuppetDB's certificate, as in puppetdb.conf"},
+		),
 		Settings: s,
 		Run:      func(h Host) Runner { return s.run(h) },
 		Interval: puppetdbEvery,

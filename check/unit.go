@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"slices"
 	"time"
 )
 
@@ -29,15 +30,21 @@ func unit() Check {
 	return Check{
 		Name:     CheckUnit,
 		Severity: Eject,
-		Reasons: []Cause{
-			{UnitReloading, "wait; a reload closes the port: next time run pmcheck drain --wait before it"},
-			{UnitStarting, "wait until it has started"},
-			{UnitStopping, "wait; pmcheck drain --wait before a stop, or the guard, loses no agent run"},
-			{UnitCrashed, "wait; then find out why: journalctl -u puppetserver, dmesg, hs_err_pid*.log in its working " +
-				"directory"},
-			{UnitStopped, "systemctl start puppetserver"},
-			{UnitFailed, "journalctl -u puppetserver, then systemctl restart puppetserver"},
-		},
+		Reasons: slices.Concat(
+			causes(OfMaster, Warming, "systemd reports another state",
+				seen{UnitReloading, "systemd reloads the unit",
+					"wait; a reload closes the port: next time run pmcheck drain --wait before it"},
+				seen{UnitStarting, "systemd starts the unit", "wait until it has started"},
+				seen{UnitCrashed, "its process ended by itself, and systemd starts it again",
+					"wait; then find out why: journalctl -u puppetserver, dmesg, hs_err_pid*.log in its working directory"},
+			),
+			causes(OfMaster, Unhealthy, "systemd reports another state",
+				seen{UnitStopping, "systemd stops the unit",
+					"wait; pmcheck drain --wait before a stop, or the guard, loses no agent run"},
+				seen{UnitStopped, "the unit is stopped, and the probe fails", "systemctl start puppetserver"},
+				seen{UnitFailed, "the unit has failed", "journalctl -u puppetserver, then systemctl restart puppetserver"},
+			),
+		),
 		Settings: &UnitSettings{Names: names},
 	}
 }

@@ -41,7 +41,7 @@ func (v Verdict) At(now time.Time) Verdict {
 	v.Health = Unknown
 	v.Reason = Stale
 	v.Since = v.Expires
-	v.Detail = "no probe has ended since " + v.Checked.Format(time.RFC3339)
+	v.Detail = "no probe has said anything about the master since " + v.Checked.Format(time.RFC3339)
 	return v
 }
 
@@ -59,10 +59,13 @@ func (v Verdict) Same(w Verdict) bool { return v.Health == w.Health && v.Reason 
 // Judge turns the results of successive probes into a verdict. It is not safe for
 // concurrent use: one probe loop owns one judge.
 //
-// A good result makes a master healthy at once: a balancer has a rise of its own. A fault makes it
+// A good result makes a master healthy at once: a balancer has a rise of its own. A fault of the master makes it
 // unhealthy at once. But a master that is saturated is busy, until it has left all probes unanswered
 // for StuckAfter since its last good answer: a herd of agents saturates every master alike, and
 // taking one out finishes the others.
+//
+// A fault that says nothing about the master, such as a file of this host that is missing, leaves the last verdict to
+// age. Once that has expired, the master is Unknown, by the reason of the fault.
 type Judge struct {
 	MaxAge     time.Duration // how long a result is valid; 0 means for ever
 	StuckAfter time.Duration // how long a saturated master may leave probes unanswered
@@ -105,6 +108,9 @@ func (j *Judge) Recall(m Memory) {
 
 // Observe takes the next result into account and returns the verdict.
 func (j *Judge) Observe(r Result) Verdict {
+	if r.Fault != nil && healthOf(r.Fault.Reason) == Unknown && j.lasts(r) {
+		return j.latest
+	}
 	next := Verdict{Health: Healthy, Reason: OK, Since: r.Asked.Add(r.Took), Checked: r.Asked}
 
 	switch {
@@ -130,6 +136,14 @@ func (j *Judge) Observe(r Result) Verdict {
 	}
 	j.latest = next
 	return next
+}
+
+// lasts reports whether the last verdict may still be believed beside a result that says nothing about the master: it
+// has not expired, and the same process listens.
+func (j *Judge) lasts(r Result) bool {
+	isKnown := j.latest.At(r.Asked.Add(r.Took)).Health != Unknown
+	answeredByAnother := !j.good.Answered.IsZero() && j.good.Listener != r.Listener
+	return isKnown && !answeredByAnother
 }
 
 // answeredLately reports whether the process that is saturated has given a good answer within StuckAfter, and has

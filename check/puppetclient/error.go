@@ -50,8 +50,10 @@ const (
 	// NotVerified is the reason for a server on another host if it is not known what to verify it with.
 	NotVerified Reason = "not-verified"
 
-	// The answer is too long, or is not HTTP.
+	// The answer is not HTTP.
 	BadAnswer Reason = "bad-answer"
+	// The answer is longer than a Client reads, and may be a good one.
+	AnswerTooLong Reason = "answer-too-long"
 )
 
 // Error is why a request failed.
