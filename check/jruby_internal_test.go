@@ -180,8 +180,8 @@ func TestJRubyConcludesFromSuccessivePools(t *testing.T) {
 	}
 }
 
-// TestPoolFollowsTheResults: a definite fault may be a restart, silence is none, and a pool that is stuck is stuck until
-// a JRuby comes back, or the process has ended.
+// TestPoolFollowsTheResults: a definite fault may be a restart, silence is none, and a pool that is stuck stays stuck
+// until a JRuby comes back, or the process has ended.
 func TestPoolFollowsTheResults(t *testing.T) {
 	now := time.Now()
 	answered := func(p *Pool) Result { return Result{Asked: now, Pool: p} }

@@ -6,9 +6,8 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
-	"github.com/pmcheck/pmcheck/drain"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
@@ -19,8 +18,7 @@ const rememberEvery = 10 * time.Second
 // memory is what a daemon leaves to the next.
 type memory struct {
 	Balancers balancer.Saved `json:"balancers"`
-	// Good has the last good answer of each service. The judge of a service decides what it is worth.
-	Good map[drain.Service]check.Memory `json:"good"`
+	Master    monitor.Memory `json:"master"`
 }
 
 func (d *Daemon) memoryFile() systemd.RuntimeFile {
@@ -28,8 +26,8 @@ func (d *Daemon) memoryFile() systemd.RuntimeFile {
 }
 
 // recall restores what the previous daemon has saved. Without its balancers, until a slow balancer asks again, a
-// command would consider the master idle, or not see that it is the last server. Without the last good answers, a
-// restart of the daemon would take a saturated master out of its pool.
+// command would consider the master idle, or not see that it is the last server. Without the master's memory, a restart
+// of the daemon would take a saturated master out of its pool, and bring one back whose JRubies are stuck.
 func (d *Daemon) recall(now time.Time) {
 	m, err := systemd.Load[memory](d.memoryFile())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -38,7 +36,7 @@ func (d *Daemon) recall(now time.Time) {
 
 	d.balancers.Restore(balancer.List(m.Balancers), now)
 	d.balancers.Believe(d.settings.Load().Balancers)
-	d.monitor.Recall(m.Good)
+	d.monitor.Recall(m.Master)
 }
 
 // remember saves the memory every rememberEvery until ctx ends, and then once more.
@@ -55,7 +53,7 @@ func (d *Daemon) remember(ctx context.Context) error {
 
 		err := d.memoryFile().Save(memory{
 			Balancers: balancer.Saved(d.balancers.All()),
-			Good:      d.monitor.State().Memories(),
+			Master:    d.monitor.State().Memory(),
 		})
 		if err != nil && !failed { // a line each time would fill the log
 			d.log.Warn("cannot save what the next daemon needs to know", "error", err)

@@ -97,7 +97,7 @@ func TestRestartKeepsASaturatedMasterAsLongAsItsProcessLives(t *testing.T) {
 		{"Puppet Server stopped (SIGSTOP)", func(r *testDaemon) { r.master.Set(checktest.Silent) }, 503},
 		{"Puppet Server ended", func(r *testDaemon) { r.master.Set(checktest.Stopped) }, 503},
 		{"nothing is remembered, as after a boot", func(r *testDaemon) { r.forget("") }, 503},
-		{"half of a memory", func(r *testDaemon) { r.forget(`{"good": {"server": {"answered": "2026-`) }, 503},
+		{"half of a memory", func(r *testDaemon) { r.forget(`{"master": {"good": {"server": {"answered": "2026-`) }, 503},
 		{"a memory of the future", func(r *testDaemon) {
 			r.edit(func(m map[string]any) { m["answered"] = time.Now().Add(time.Hour) })
 		}, 503},
@@ -201,6 +201,45 @@ func TestRestartBringsNoMasterBack(t *testing.T) {
 	}
 }
 
+// A master whose JRubies are stuck answers as well as ever once the requests that waited have given up. A restart of the
+// daemon must not take that for a recovery.
+func TestRestartKeepsAStuckMasterOutUntilAJRubyComesBack(t *testing.T) {
+	t.Parallel()
+	r := start(t, func(c *config.Config) {
+		c.Probe.Timeout, c.Probe.Interval = 300*time.Millisecond, 400*time.Millisecond
+	})
+	stuck := check.Loan{Request: "GET /", Seconds: 600}
+	alone := check.Pool{Size: 1, Borrowed: []check.Loan{stuck}}
+	r.master.SetPool(alone)
+	r.waitFor(200, answer.Serving) // a long compile alone is no fault
+	r.master.SetPool(check.Pool{Size: 1, Borrowed: []check.Loan{stuck}, Waiting: []check.Loan{stuck}})
+	r.waitFor(503, "unhealthy: jruby-stuck")
+	r.master.SetPool(alone)
+	for range 2 {
+		r.stop()
+		r.run()
+		if code, body := r.ask("GET / HTTP/1.0\r\n\r\n"); code != 503 {
+			t.Errorf("%d %q after a restart, want 503", code, body)
+		}
+	}
+
+	r.master.SetPool(check.Pool{Size: 1, Free: 1})
+	r.waitFor(200, answer.Serving)
+	r.master.SetPool(alone)
+	r.stop()
+	r.run()
+	r.waitFor(200, answer.Serving)
+
+	r.master.SetPool(check.Pool{Size: 1, Borrowed: []check.Loan{stuck}, Waiting: []check.Loan{stuck}})
+	r.waitFor(503, "unhealthy: jruby-stuck")
+	r.stop()
+	must(t, r.master.Set(checktest.Stopped))
+	r.master.SetPool(alone)
+	must(t, r.master.Set(checktest.Running)) // another process
+	r.run()
+	r.waitFor(200, answer.Serving)
+}
+
 // A deadlocked JVM accepts, and never answers. A daemon that is restarted for ever must not keep it for ever.
 func TestRestartsDoNotProlongTheTimeOfASaturatedMaster(t *testing.T) {
 	t.Parallel()
@@ -246,7 +285,8 @@ func (r *testDaemon) edit(change func(map[string]any)) {
 	var saved map[string]any
 	data, err := os.ReadFile(filepath.Join(r.runtime, "memory.json"))
 	must(r.t, errors.Join(err, json.Unmarshal(data, &saved)))
-	change(saved["good"].(map[string]any)["server"].(map[string]any))
+	master := saved["master"].(map[string]any)
+	change(master["good"].(map[string]any)["server"].(map[string]any))
 	data, err = json.Marshal(saved)
 	must(r.t, err)
 	r.forget(string(data))

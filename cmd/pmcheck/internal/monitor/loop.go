@@ -309,6 +309,7 @@ func (m *Monitor) known(now time.Time) *State {
 		Holds:     m.holds.Current(),
 		Findings:  m.findings.list(now),
 		Result:    m.master().last,
+		Stuck:     m.findings.seen.Stuck(),
 	}
 
 	for _, v := range m.services {

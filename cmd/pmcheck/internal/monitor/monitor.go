@@ -89,11 +89,20 @@ func (m *Monitor) Reload(c config.Config) { m.reloads <- c }
 // AcceptHolds accepts directories of holds that were replaced, as they are.
 func (m *Monitor) AcceptHolds() { m.holds.Accept() }
 
-// Recall makes the monitor go on from the memories that another daemon has left. It must be called before Run.
-func (m *Monitor) Recall(memories map[drain.Service]check.Memory) {
+// Memory is what a daemon leaves to the next of its master.
+type Memory struct {
+	// Good has the last good answer of each service. The judge of a service decides what it is worth.
+	Good map[drain.Service]check.Memory `json:"good"`
+	// Stuck is zero unless the master's JRubies are stuck: they are for the next daemon, until one comes back.
+	Stuck check.Stuck `json:"stuck,omitzero"`
+}
+
+// Recall makes the monitor go on from the memory that another daemon has left. It must be called before Run.
+func (m *Monitor) Recall(left Memory) {
 	for _, s := range m.services {
-		s.judge.Recall(memories[s.name])
+		s.judge.Recall(left.Good[s.name])
 	}
+	m.findings.seen.Recall(left.Stuck)
 	m.publish()
 }
 

@@ -17,6 +17,7 @@ type State struct {
 	Holds     drain.Snapshot   // to be asked at the time of an answer, so that a hold ends on time
 	Findings  []check.Finding  // of the checks other than the probe
 	Result    check.Result     // of the last probe of the master
+	Stuck     check.Stuck      // the master's pool, for the next daemon
 	Own       []netip.AddrPort // the daemon's ends of its connections to the master
 }
 
@@ -95,15 +96,15 @@ func (s *State) Master() Service {
 	return *master
 }
 
-// Memories returns what the next daemon may go on from, by service.
-func (s *State) Memories() map[drain.Service]check.Memory {
-	memories := map[drain.Service]check.Memory{}
+// Memory returns what the next daemon may go on from.
+func (s *State) Memory() Memory {
+	good := map[drain.Service]check.Memory{}
 	for _, v := range s.Services {
 		if v.Memory != (check.Memory{}) {
-			memories[v.Name] = v.Memory
+			good[v.Name] = v.Memory
 		}
 	}
-	return memories
+	return Memory{Good: good, Stuck: s.Stuck}
 }
 
 // Judged reports whether there is a verdict on the master that balancers may get.
