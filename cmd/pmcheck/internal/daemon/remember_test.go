@@ -201,8 +201,8 @@ func TestRestartBringsNoMasterBack(t *testing.T) {
 	}
 }
 
-// A master whose JRubies are stuck answers as well as ever once the requests that waited have given up. A restart of the
-// daemon must not take that for a recovery.
+// A master whose JRubies are stuck answers as well as ever once the requests that waited have given up. A restart of
+// the daemon must not take that for a recovery.
 func TestRestartKeepsAStuckMasterOutUntilAJRubyComesBack(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(c *config.Config) {
