@@ -21,7 +21,7 @@ func TestMissingPermissionIsReported(t *testing.T) {
 	for dir := s.Persistent; len(dir) > len(os.TempDir()); dir = filepath.Dir(dir) {
 		must(t, os.Chmod(dir, 0o755))
 	}
-	asNobody(t, func() {
+	asNobody(t, s, func() {
 		_, err := tryPut(s, drain.Hold{Holder: "operator", Mode: drain.Maint})
 		wantWriteError(t, err, s.UntilReboot, unix.EACCES)
 		_, err = s.Lift("operator", "")
@@ -29,26 +29,23 @@ func TestMissingPermissionIsReported(t *testing.T) {
 		wantHolds(t, s, "operator:drain")
 	})
 	must(t, os.Chmod(hold.Path, 0o600))
-	asNobody(t, func() { wantHolds(t, s, "operator:maint:hold-unreadable") })
+	asNobody(t, s, func() { wantHolds(t, s, "operator:maint:hold-unreadable") })
 	must(t, os.Chmod(s.Persistent, 0o700))
-	asNobody(t, func() { wantHolds(t, s, doubt) })
+	asNobody(t, s, func() { wantHolds(t, s, doubt) })
 }
 
-// asNobody calls f as another user, in a thread that ends with it.
-func asNobody(t *testing.T, f func()) {
+// asNobody calls f, whose operations on the directories run as another user, each in a thread that ends with it.
+func asNobody(t *testing.T, s *drain.Store, f func()) {
 	t.Helper()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	s.SetEntered(func(string) {
 		runtime.LockOSThread()
 		const nobody = 65534
 		if _, _, err := unix.RawSyscall(unix.SYS_SETRESUID, nobody, nobody, 0); err != 0 {
 			t.Error(err)
-			return
 		}
-		f()
-	}()
-	<-done
+	})
+	defer s.SetEntered(nil)
+	f()
 }
 
 func TestFailedWriteKeepsTheHolds(t *testing.T) {

@@ -65,7 +65,7 @@ func parse(data []byte) (Hold, error) {
 	if f.Mode != Drain && f.Mode != Maint {
 		return Hold{}, fmt.Errorf("mode %q is not drain or maint", f.Mode)
 	}
-	if f.Leaving.patience() < 0 {
+	if f.Leaving.patience() < 0 || f.Leaving == LeavingByView {
 		return Hold{}, fmt.Errorf("leaving %q is not turn, slot or spare", f.Leaving)
 	}
 	h := Hold{

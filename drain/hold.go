@@ -40,11 +40,14 @@ const (
 	// LeavingInTurn tells a balancer only while that can also do without this master beside the others
 	// that are out.
 	LeavingInTurn Leaving = "turn"
+	// LeavingByView is LeavingInTurn, and tells no balancer that does not send its view. No file says so: it is what a
+	// directory counts as that cannot be read.
+	LeavingByView Leaving = "view"
 )
 
 // patience orders the values. It is negative for any other text.
 func (l Leaving) patience() int {
-	return slices.Index([]Leaving{Firm, LeavingBesideSpare, LeavingWithSlot, LeavingInTurn}, l)
+	return slices.Index([]Leaving{Firm, LeavingBesideSpare, LeavingWithSlot, LeavingInTurn, LeavingByView}, l)
 }
 
 // Hold is one party's wish for drain or maint. It is the JSON shown by

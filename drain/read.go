@@ -16,43 +16,108 @@ import (
 
 // Read returns the holds that are in the directories now. It cannot fail: what cannot
 // be read is a hold with the code [Unreadable]. It never waits for a writer.
-func (s *Store) Read() Snapshot { return s.readWith(func(string, os.FileInfo) error { return nil }) }
+func (s *Store) Read() Snapshot {
+	places := s.places()
+	defer closeAll(places)
+	return s.look(places, false)
+}
 
-// readWith is Read with a check of each directory: an error of recognize is a reason not to
-// trust the directory.
+// A place is one of the directories, and what was read in it last. It is not safe for concurrent use.
+type place struct {
+	dir         string
+	untilReboot bool      // a reboot empties it
+	known       reading   // the last one of the directory that is accepted
+	read        time.Time // when that was; zero if never
+}
+
+// places returns the directories, of which nothing is known yet.
+func (s *Store) places() []*place {
+	return []*place{{dir: s.UntilReboot, untilReboot: true}, {dir: s.Persistent}}
+}
+
+// look reads the directories, each by itself. If accept is set, it accepts directories that have replaced others.
 //
 // It takes no lock, which another process could keep. A writer moves a hold by writing it into one
 // directory and then removing it from the other, so one scan of each could miss both files. The third
 // scan finds a hold that has moved to the first directory meanwhile.
-func (s *Store) readWith(recognize func(dir string, info os.FileInfo) error) Snapshot {
+func (s *Store) look(places []*place, accept bool) Snapshot {
 	taken := s.clock()
-	found := make(map[string]Hold) // by path
+	type key struct {
+		path    string
+		service Service // a directory may stand for holds on several
+	}
+	found := make(map[key]Hold)
+	hangs := make(map[string]Hang)
 
-	for _, dir := range []string{s.UntilReboot, s.Persistent, s.UntilReboot} {
-		info, holds, err := s.scan(dir)
-		if err == nil {
-			err = recognize(dir, info)
+	for _, p := range append(places, places[0]) {
+		r, err := s.scan(p.dir)
+		err = p.take(r, err, accept, taken)
+		holds := r.holds
+		if errors.Is(err, ErrHangs) {
+			holds = p.known.holds
+			hangs[p.dir] = Hang{Path: p.dir, Since: p.read}
 		}
-		if err != nil {
-			found[dir] = s.directoryHold(dir, err)
+		if p.isDoubtful(err) {
+			holds = append(p.doubts(err, taken), holds...)
 		}
 		for _, h := range holds {
-			found[h.Path] = h
+			found[key{h.Path, h.Service}] = h
 		}
 	}
-	return newSnapshot(taken, slices.Collect(maps.Values(found)))
+	return newSnapshot(taken, slices.Collect(maps.Values(found)), slices.Collect(maps.Values(hangs)))
 }
 
-// directoryHold returns the hold that stands for a directory with this error.
-func (s *Store) directoryHold(dir string, err error) Hold {
-	return Hold{
-		Holder:      Directory,
-		Mode:        Maint,
-		UntilReboot: dir == s.UntilReboot,
-		Path:        dir,
-		Code:        Unreadable,
-		Error:       fmt.Sprintf("%v; %s", err, mend(dir, err)),
+// take remembers a reading, unless there is a reason not to trust the directory, which take returns.
+func (p *place) take(r reading, err error, accept bool, now time.Time) error {
+	isAnother := p.known.info != nil && r.info != nil && !os.SameFile(p.known.info, r.info)
+	if err == nil && isAnother && !accept {
+		err = errReplaced
 	}
+	if err != nil {
+		r.close()
+		return err
+	}
+
+	p.known.close()
+	p.known = r
+	p.read = now
+	return nil
+}
+
+// isDoubtful reports whether the holds in the directory are not known after a reading with this error. Those of a
+// directory that only hangs are: nothing can have changed them since.
+func (p *place) isDoubtful(err error) bool {
+	if errors.Is(err, ErrHangs) {
+		neverRead := p.read.IsZero()
+		return neverRead
+	}
+	return err != nil
+}
+
+// doubts returns the holds that stand for the directory after a reading with this error: maint, as firm as the holds
+// that were read last, and else by view. What cannot be read is no reason to take the last server from the agents.
+func (p *place) doubts(err error, now time.Time) (list []Hold) {
+	leaving := map[Service]Leaving{EveryService: LeavingByView}
+	for _, h := range p.known.holds {
+		least, known := leaving[h.Service]
+		if h.InEffect(now) && (!known || h.Leaving.patience() < least.patience()) {
+			leaving[h.Service] = h.Leaving
+		}
+	}
+
+	for service, l := range leaving {
+		list = append(list, Hold{
+			Holder:      Directory,
+			Service:     service,
+			Mode:        Maint,
+			Leaving:     l,
+			UntilReboot: p.untilReboot,
+			Path:        p.dir,
+			Code:        Unreadable,
+			Error:       fmt.Sprintf("%v; %s", err, mend(p.dir, err)),
+		})
+	}
+	return list
 }
 
 // mend says what to do about a directory with this error.
@@ -66,45 +131,57 @@ func mend(dir string, err error) string {
 	if errors.Is(err, errReplaced) {
 		return `"systemctl reload pmcheck" accepts it as it is`
 	}
+	if errors.Is(err, ErrHangs) {
+		return "mend the file system of " + dir
+	}
 	return "make sure that it is a directory which the pmcheck daemon can read"
 }
 
-// scan reads the holds in a directory. It can return both holds and an error.
-func (s *Store) scan(dir string) (info os.FileInfo, holds []Hold, err error) {
-	if s.scanned != nil {
-		defer s.scanned(dir)
+// A reading is what one scan of a directory has found.
+type reading struct {
+	file  *os.File // the directory: while it is open, no other one can get its inode number
+	info  os.FileInfo
+	holds []Hold
+}
+
+func (r reading) close() { r.file.Close() } // nil is closed
+
+func closeAll(places []*place) {
+	for _, p := range places {
+		p.known.close()
+	}
+}
+
+// readDirectory reads the holds in a directory. It can return both holds and an error.
+func readDirectory(dir string, untilReboot bool) (r reading, err error) {
+	r.file, err = os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY, 0)
+	if err != nil {
+		return r, err
+	}
+	r.info, err = r.file.Stat()
+	if err != nil {
+		return r, err
+	}
+	names, err := r.file.Readdirnames(-1)
+	if err != nil {
+		return r, err
 	}
 
-	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-
-	info, err = f.Stat()
-	if err != nil {
-		return nil, nil, err
-	}
-	names, err := f.Readdirnames(-1)
-	if err != nil {
-		return nil, nil, err
-	}
-
-	owner := ownerOf(info)
+	owner := ownerOf(r.info)
 	for _, name := range names {
 		if !isHold(name) {
 			continue
 		}
 		if h, there := readHold(filepath.Join(dir, name), owner); there {
-			h.UntilReboot = dir == s.UntilReboot
-			holds = append(holds, h)
+			h.UntilReboot = untilReboot
+			r.holds = append(r.holds, h)
 		}
 	}
 
-	if info.Mode()&0o022 != 0 {
+	if r.info.Mode()&0o022 != 0 {
 		err = fmt.Errorf("%s: %w", dir, errWritable)
 	}
-	return info, holds, err
+	return r, err
 }
 
 // isHold reports whether a file of this name is a hold. The lock, and files that are being written, begin with a dot.

@@ -2,6 +2,8 @@ package drain
 
 import (
 	"cmp"
+	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 )
@@ -12,10 +14,27 @@ import (
 type Snapshot struct {
 	taken time.Time
 	list  []Hold
+	hangs []Hang
 }
 
-// newSnapshot takes ownership of holds.
-func newSnapshot(taken time.Time, holds []Hold) Snapshot {
+// Hang is a directory of holds on a file system that does not answer. The holds that were read in it last count.
+type Hang struct {
+	Path  string    `json:"path"`
+	Since time.Time `json:"since,omitzero"` // when the directory was read last; zero if never
+}
+
+// String says it in a sentence.
+func (h Hang) String() string {
+	if h.Since.IsZero() {
+		return fmt.Sprintf("the holds in %s are not known: %v", h.Path, ErrHangs)
+	}
+	since := h.Since.Local().Format(time.DateTime)
+	return fmt.Sprintf("the holds in %s are those of %s: %v", h.Path, since, ErrHangs)
+}
+
+// newSnapshot takes ownership of holds and hangs.
+func newSnapshot(taken time.Time, holds []Hold, hangs []Hang) Snapshot {
+	slices.SortFunc(hangs, func(a, b Hang) int { return cmp.Compare(a.Path, b.Path) })
 	slices.SortFunc(holds, func(a, b Hold) int {
 		return cmp.Or(
 			cmp.Compare(b.Mode.rank(), a.Mode.rank()),
@@ -24,7 +43,19 @@ func newSnapshot(taken time.Time, holds []Hold) Snapshot {
 			cmp.Compare(a.Path, b.Path),
 		)
 	})
-	return Snapshot{taken: taken, list: slices.Compact(holds)}
+	return Snapshot{taken: taken, list: slices.Compact(holds), hangs: hangs}
+}
+
+// Hangs returns the directories that hang. The caller may change the slice.
+func (s Snapshot) Hangs() []Hang { return slices.Clone(s.hangs) }
+
+// Hung returns an error if the directory of a hold hangs: whether the hold is still there is not known.
+func (s Snapshot) Hung(h Hold) error {
+	dir := filepath.Dir(h.Path)
+	if slices.ContainsFunc(s.hangs, func(hang Hang) bool { return hang.Path == dir }) {
+		return pathError("read", dir, ErrHangs)
+	}
+	return nil
 }
 
 // Holds returns all holds, strictest first and then by holder and service, also the

@@ -2,6 +2,7 @@ package drain
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,14 +11,19 @@ import (
 	"time"
 )
 
-// Store is the two directories of holds. Its methods are safe for concurrent
-// use, also by several processes; the fields must not change after the first call.
+// Store is the two directories of holds. Its methods are safe for concurrent use, also by several processes; the fields
+// must not change after the first call, and a Store must not be copied. Each method returns within some seconds,
+// although a directory may be on a file system that does not answer: see [ErrHangs].
 type Store struct {
 	Persistent  string           // the directory whose holds survive a reboot; required
 	UntilReboot string           // the directory whose holds end with a reboot; required
 	Now         func() time.Time // the wall clock; nil means [time.Now]
 
+	toUntilReboot, toPersistent lane
+
 	lockWait time.Duration    // how long writers wait for another; 0 means 5 s
+	limit    time.Duration    // how long an operation may take; 0 means readTime or writeTime
+	entered  func(dir string) // for tests: called where an operation on a directory begins
 	scanned  func(dir string) // for tests: called after each scan of a directory
 }
 
@@ -34,19 +40,21 @@ func (s *Store) clock() time.Time {
 // a daemon that starts: after a reboot that directory must be empty. It does not create
 // the persistent directory, because if that is missing, its holds may be missing too.
 // The error is an [*fs.PathError].
-func (s *Store) MakeUntilReboot() error { return makeDir(s.UntilReboot) }
+func (s *Store) MakeUntilReboot() error { return s.makeDir(s.UntilReboot) }
 
 // makeDir creates dir if it is missing, world-readable whatever the umask: the daemon runs as another
 // user than the commands. Its parent must exist: it does wherever pmcheck is installed.
-func makeDir(dir string) error {
-	err := os.Mkdir(dir, 0o755)
-	if errors.Is(err, fs.ErrExist) {
-		return nil // if it is something else, the next step says so
-	}
-	if err == nil {
-		err = os.Chmod(dir, 0o755)
-	}
-	return pathError("create", dir, err)
+func (s *Store) makeDir(dir string) error {
+	return s.change("create", dir, dir, func(context.Context) error {
+		err := os.Mkdir(dir, 0o755)
+		if errors.Is(err, fs.ErrExist) {
+			return nil // if it is something else, the next step says so
+		}
+		if err == nil {
+			err = os.Chmod(dir, 0o755)
+		}
+		return err
+	})
 }
 
 // lockName is the file that writers lock, in the directory that is empty after a reboot: it is never on
@@ -56,12 +64,14 @@ const lockName = ".lock"
 // lock keeps other writers out. It does not block in flock(2),
 // which has no timeout: one stopped process would block every later drain.
 func (s *Store) lock() (unlock func(), err error) {
-	if err := makeDir(s.UntilReboot); err != nil {
+	if err := s.makeDir(s.UntilReboot); err != nil {
 		return nil, err
 	}
 
 	path := filepath.Join(s.UntilReboot, lockName)
-	f, err := os.OpenFile(path, os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	f, err := reach(s, s.UntilReboot, readTime, func(context.Context) (*os.File, error) {
+		return os.OpenFile(path, os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	})
 	if err != nil {
 		return nil, pathError("lock", path, err)
 	}

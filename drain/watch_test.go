@@ -73,18 +73,3 @@ func TestWatchSeesTheEndOfAHold(t *testing.T) {
 	c.set(hours(2))
 	waitUntil(t, w, func() bool { mode, _ := w.Current().Mode("server", hours(2)); return mode == drain.Ready })
 }
-
-func TestHoldsThatWereReadTooLongAgoAreMaint(t *testing.T) {
-	t.Parallel()
-	s, c := newStore(t)
-	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain, Leaving: drain.LeavingInTurn})
-	w := s.Watch()
-	for age, want := range map[time.Duration]string{
-		0: "a:drain", 14 * time.Second: "a:drain", 15 * time.Second: "directory:maint:hold-unreadable",
-	} {
-		c.set(noon.Add(age))
-		if got := describe(w.Current().Holds()); got != want {
-			t.Errorf("after %s: %s, want %s", age, got, want)
-		}
-	}
-}

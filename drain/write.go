@@ -1,6 +1,7 @@
 package drain
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -27,7 +28,7 @@ const keepExpired = 24 * time.Hour
 // A hold that replaces one keeps its Since, and moves if it is in the other directory. At any moment at least one
 // of the two exists. When Change returns without an error, the hold is on stable storage. After an [*fs.PathError]
 // the old hold is in place, with two exceptions: if Op is "remove", both are in place; if Op is "sync", the new
-// one is, but it may not survive a power failure.
+// one is, but it may not survive a power failure. If the error wraps [ErrHangs], a step that has begun may still end.
 func (s *Store) Change(holder string, service Service, next func(old Hold) (Hold, error)) (Hold, error) {
 	if err := CheckName(holder); err != nil {
 		return Hold{}, fmt.Errorf("holder: %w", err)
@@ -49,7 +50,7 @@ func (s *Store) Change(holder string, service Service, next func(old Hold) (Hold
 		return Hold{}, err
 	}
 	if h == (Hold{}) {
-		_, err := remove(old)
+		_, err := s.remove(old)
 		return Hold{}, err
 	}
 
@@ -68,8 +69,8 @@ func (s *Store) Change(holder string, service Service, next func(old Hold) (Hold
 //
 // Lift creates missing directories, so that a host without them can become ready.
 //
-// It succeeds if there is nothing to lift. The error wraps an [*fs.PathError] for each operation that failed;
-// the holds that were removed are returned even then.
+// It succeeds if there is nothing to lift. A directory that hangs is an error: what is in it is not known. The error
+// wraps an [*fs.PathError] for each operation that failed; the holds that were removed are returned even then.
 func (s *Store) Lift(holder string, service Service) ([]Hold, error) {
 	return s.liftMatching(named(fileName(holder, service)))
 }
@@ -86,10 +87,10 @@ func (s *Store) liftMatching(match func(Hold) bool) (lifted []Hold, err error) {
 	}
 	defer unlock()
 
-	makeErr := makeDir(s.Persistent)
-	lifted, err = remove(s.find(match))
+	makeErr := s.makeDir(s.Persistent)
+	lifted, err = s.remove(s.find(match))
 	s.tidy()
-	return newSnapshot(s.clock(), lifted).list, errors.Join(makeErr, err)
+	return newSnapshot(s.clock(), lifted, nil).list, errors.Join(makeErr, err)
 }
 
 func named(file string) func(Hold) bool {
@@ -99,8 +100,9 @@ func named(file string) func(Hold) bool {
 // find returns the holds that match in both directories, and none of a directory that cannot be read.
 func (s *Store) find(match func(Hold) bool) (found []Hold) {
 	for _, dir := range s.dirs() {
-		_, holds, _ := s.scan(dir)
-		found = append(found, keep(holds, match)...)
+		r, _ := s.scan(dir)
+		r.close()
+		found = append(found, keep(r.holds, match)...)
 	}
 	return found
 }
@@ -135,21 +137,21 @@ func (s *Store) replace(old []Hold, h Hold) (Hold, error) {
 	if h.UntilReboot {
 		dir = s.UntilReboot
 	}
-	if err := makeDir(dir); err != nil {
+	if err := s.makeDir(dir); err != nil {
 		return Hold{}, err
 	}
 	path := filepath.Join(dir, fileName(h.Holder, h.Service))
-	err = renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(dir), renameio.IgnoreUmask())
+	err = s.change("write", path, dir, func(ctx context.Context) error { return writeFile(ctx, path, data) })
 	if err != nil {
-		return Hold{}, pathError("write", path, err)
+		return Hold{}, err
 	}
-	if err := syncDir(dir); err != nil {
+	if err := s.syncDir(dir); err != nil {
 		return Hold{}, err
 	}
 
 	// Only now: at any moment one of the two exists.
 	elsewhere := keep(old, func(o Hold) bool { return o.Path != path })
-	if _, err := remove(elsewhere); err != nil {
+	if _, err := s.remove(elsewhere); err != nil {
 		return Hold{}, err
 	}
 	s.tidy()
@@ -161,40 +163,65 @@ func (s *Store) replace(old []Hold, h Hold) (Hold, error) {
 	return stored[0], nil
 }
 
+// writeFile writes the file at path in one step, unless ctx ends before that step: the caller has been told then that
+// the old file is in place.
+func writeFile(ctx context.Context, path string, data []byte) error {
+	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithPermissions(0o644),
+		renameio.IgnoreUmask())
+	if err != nil {
+		return err
+	}
+	defer f.Cleanup()
+
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return ErrHangs
+	}
+	return f.CloseAtomicallyReplace()
+}
+
 // tidy removes holds that ended long ago. Failure does no harm: they are not in effect.
 func (s *Store) tidy() {
 	longAgo := s.clock().Add(-keepExpired)
-	_, _ = remove(s.find(func(h Hold) bool { return !h.InEffect(longAgo) }))
+	_, _ = s.remove(s.find(func(h Hold) bool { return !h.InEffect(longAgo) }))
 }
 
 // remove durably removes the files of holds. It returns the holds that it removed and
 // those whose files were already gone.
-func remove(holds []Hold) (removed []Hold, err error) {
+func (s *Store) remove(holds []Hold) (removed []Hold, err error) {
 	dirs := make(map[string]bool)
 	for _, h := range holds {
-		failed := os.Remove(h.Path)
+		dir := filepath.Dir(h.Path)
+		failed := s.change("remove", h.Path, dir, func(context.Context) error { return os.Remove(h.Path) })
 		if failed != nil && !errors.Is(failed, fs.ErrNotExist) {
-			err = errors.Join(err, pathError("remove", h.Path, failed))
+			err = errors.Join(err, failed)
 			continue
 		}
-		dirs[filepath.Dir(h.Path)] = true
+		dirs[dir] = true
 		removed = append(removed, h)
 	}
 
 	for dir := range dirs {
-		err = errors.Join(err, syncDir(dir))
+		err = errors.Join(err, s.syncDir(dir))
 	}
 	return removed, err
 }
 
 // syncDir makes changes of the entries of dir durable.
-func syncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err == nil {
-		err = f.Sync()
-		f.Close()
-	}
-	return pathError("sync", dir, err)
+func (s *Store) syncDir(dir string) error {
+	return s.change("sync", dir, dir, func(context.Context) error {
+		f, err := os.Open(dir)
+		if err == nil {
+			err = f.Sync()
+			f.Close()
+		}
+		return err
+	})
 }
 
 // Errors to test for with [errors.Is].

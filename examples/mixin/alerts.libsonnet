@@ -226,6 +226,14 @@
           'It uses what puppet.conf said last, or the default paths. pmcheck status names the line.',
         ),
         alert(
+          'PmcheckHoldsUnreadable',
+          severities.week,
+          m('holds_readable') + ' == 0',
+          '2m',
+          'pmcheck on {{ $labels.instance }} cannot read its holds',
+          'The holds that it read last count. A hold that is set or lifted now may not be seen.',
+        ),
+        alert(
           'PmcheckBudgetUnreachable',
           severities.week,
           m('budget_reachable') + ' == 0',

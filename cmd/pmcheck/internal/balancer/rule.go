@@ -81,6 +81,12 @@ func (r Rule) keptBy(b *Balancer, all List) (why obstacle.Obstacle, keeps bool) 
 	if b.Unreadable { // this master may be its last server
 		return b.UnreadableView(), true
 	}
+
+	// All that is known is that the holds are not: agents stay where no view shows that they can go elsewhere.
+	if !b.SendsView() {
+		return obstacle.New(obstacle.Turn, "balancer %s sends no view, and the holds cannot be read", b.Label()), true
+	}
+
 	if b.Spare() == 0 { // its agents would go nowhere; a pool whose other server has died heals by itself
 		return b.without(r.now), true
 	}
@@ -94,10 +100,22 @@ func (r Rule) keptBy(b *Balancer, all List) (why obstacle.Obstacle, keeps bool) 
 	return r.takesBack(b, all)
 }
 
-// hasSay reports whether the balancer has a say. A balancer that sends no view follows the answers, and so does a
-// balancer that hides the hold from itself.
+// hasSay reports whether the balancer has a say. A balancer that sends no view follows the answers, unless the hold is
+// by view alone, and so does a balancer that hides the hold from itself.
 func (r Rule) hasSay(b *Balancer) bool {
-	return r.leaving != drain.Firm && b.SendsView() && !b.Hides(r.mode)
+	if r.leaving == drain.Firm || b.Hides(r.mode) {
+		return false
+	}
+	return b.SendsView() || r.leaving == drain.LeavingByView
+}
+
+// keptByStranger reports whether a balancer of which nothing is remembered keeps the master: one with a view does, and
+// another follows the hold, unless that is by view alone.
+func (r Rule) keptByStranger(view string) bool {
+	if view == "" {
+		return r.leaving == drain.LeavingByView
+	}
+	return r.leaving != drain.Firm
 }
 
 // mustWait reports whether balancer b, which has the master in, may not miss it yet: it must be able to do without this

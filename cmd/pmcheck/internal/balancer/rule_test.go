@@ -142,6 +142,10 @@ func TestWhoMayLoseAMaster(t *testing.T) {
 			"lb1 UP 1/3 100/200; lb1 UP 100/100", "200 200", turn, ""},
 		{"weight 0", "lb1 UP 0/100; hold; lb1 UP 0/100; lb1 UP 0/100", "200 404", turn, ""},
 		{"without a view", "lb1; hold; lb1; lb1", "404 404", turn, ""},
+		{"without a view, of holds that cannot be read", "lb1; hold; lb1; lb1", "200 200", drain.LeavingByView, ""},
+		{"with a view, of holds that cannot be read", "lb1 UP 100/200; lb1 UP 100/200; lb2; hold; lb1 UP 100/200; lb2;" +
+			"lb1 UP 100/200; lb2; lb1 NOLB 100/100; lb2", "200 200 404 200 404 200", drain.LeavingByView, ""},
+		{"hidden, of holds that cannot be read", "lb0; hold; lb0", "404", drain.LeavingByView, ""},
 		{"two balancers, in order", "lb1 UP 100/200; lb2 UP 100/200; hold; lb2 UP 100/200; lb2 UP 100/200; lb1 UP 100/200;" +
 			"lb1 UP 100/200; lb1 NOLB 100/100; lb2 UP 100/200; lb2 UP 100/200", "200 200 200 404 404 200 404", turn, ""},
 		{"the first balancer misses a server", "lb1 UP 100/200; lb2 UP 100/200; hold; lb1 UP 100/100; lb2 UP 100/200;" +

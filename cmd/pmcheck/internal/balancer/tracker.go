@@ -66,8 +66,8 @@ func (t *Tracker) Answer(c Check, r Rule, decide func(spare bool) answer.Answer)
 
 	b := t.note(c, r.now)
 	r.unseen = r.now.Before(t.unseen)
-	if b == nil { // there is no room: a balancer with a view keeps the master, another follows the hold
-		return decide(c.Header == "" || r.leaving == drain.Firm), 0
+	if b == nil { // there is no room: nothing is known of the balancer's view before
+		return decide(!r.keptByStranger(c.Header)), 0
 	}
 
 	spare := true

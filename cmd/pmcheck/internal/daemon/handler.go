@@ -92,7 +92,8 @@ func (d *Daemon) check(w http.ResponseWriter, r *http.Request, service drain.Ser
 	}
 
 	settings := d.settings.Load() // once: a reload may replace them meanwhile
-	a := decide(true)
+	byView := moment.Leaving == drain.LeavingByView
+	a := decide(!byView) // of a client that is no balancer, no view counts
 	shift := time.Duration(0)
 	if isBalancer(settings, r) {
 		c := balancer.Check{

@@ -20,7 +20,7 @@ func (d *departure) hold(leaving drain.Leaving) error {
 	isFirst := before.Mode == ""
 	set, err := d.world.Holds.Change(d.want.Hold.Holder, d.want.Hold.Service, func(old drain.Hold) (drain.Hold, error) {
 		if !isFirst && old != before {
-			return old, errGone
+			return old, cmp.Or(d.world.Holds.Read().Hung(before), errGone)
 		}
 		taken := isFirst && old.Mode != ""
 		if taken && d.want.New {
@@ -84,9 +84,10 @@ func (d *departure) retreat() error {
 func (w World) Amend(set drain.Hold, change func(*drain.Hold)) (drain.Hold, error) {
 	h, err := w.Holds.Change(set.Holder, set.Service, func(old drain.Hold) (drain.Hold, error) {
 		// A hold that has ended is not seen as old, but its file is there: the clock may have been set forward.
-		hasEnded := old.Mode == "" && slices.Contains(w.Holds.Read().Holds(), set)
+		seen := w.Holds.Read()
+		hasEnded := old.Mode == "" && slices.Contains(seen.Holds(), set)
 		if old != set && !hasEnded {
-			return old, errGone
+			return old, cmp.Or(seen.Hung(set), errGone)
 		}
 
 		next := set

@@ -429,6 +429,9 @@ func (d *departure) gone() bool {
 	if d.set.Mode == "" {
 		return false
 	}
-	holds := d.world.Holds.Read().At(time.Now()).Holds()
-	return !slices.Contains(holds, d.set)
+	seen := d.world.Holds.Read()
+	if seen.Hung(d.set) != nil { // it may still be there
+		return false
+	}
+	return !slices.Contains(seen.At(time.Now()).Holds(), d.set)
 }

@@ -140,6 +140,8 @@ func (s scrape) status(st status.Status) {
 	for _, v := range st.Services {
 		s.service(v)
 	}
+	s.send("pmcheck_holds_readable", "1 if the holds on disk are known, 0 if a directory of theirs hangs, is missing or "+
+		"was replaced.", truth(st.ReadsHolds()), nil)
 	for _, h := range st.Holds {
 		s.hold(h)
 	}

@@ -35,6 +35,7 @@ func (a audit) note(before, after *State) {
 
 	a.warnings(before, after)
 	a.holds(before, after)
+	a.hangs(before, after)
 }
 
 // warnings logs the beginning and the end of what a check warns of and no verdict shows.
@@ -105,6 +106,23 @@ func (a audit) holds(before, after *State) {
 		}
 		if old := was[i]; old.Mode != h.Mode || old.Leaving != h.Leaving || old.Reason != h.Reason {
 			a.log.Info("hold changed", "hold", h)
+		}
+	}
+}
+
+// hangs logs when a directory of holds begins to hang, and when its file system answers again.
+func (a audit) hangs(before, after *State) {
+	was := before.Holds.Hangs()
+	is := after.Holds.Hangs()
+
+	for _, h := range is {
+		if !slices.Contains(was, h) {
+			a.log.Error(h.String())
+		}
+	}
+	for _, h := range was {
+		if !slices.ContainsFunc(is, func(now drain.Hang) bool { return now.Path == h.Path }) {
+			a.log.Info("the holds can be read again", "directory", h.Path)
 		}
 	}
 }

@@ -47,6 +47,7 @@ func New(of Facts, now time.Time) Status {
 		Time:          now,
 		Started:       of.Started,
 		Holds:         append([]drain.Hold{}, state.Holds.At(now).Holds()...),
+		Hangs:         state.Holds.Hangs(),
 		Balancers:     of.Balancers.Current(now),
 		BalancerAsked: of.Balancers.Asked(),
 		UnseenUntil:   of.Unseen,
@@ -136,6 +137,9 @@ func (s *Status) warn() {
 		}
 	}
 
+	for _, h := range s.Hangs {
+		list = append(list, h.String())
+	}
 	if b := s.Budget; b != nil && !b.Reachable {
 		list = append(list, b.Error+"; until it answers, drain and maint are refused")
 	}

@@ -48,6 +48,8 @@ type Status struct {
 	Started  time.Time       `json:"started"`  // when the daemon started
 	Services []ServiceStatus `json:"services"` // the first is the master itself
 	Holds    []drain.Hold    `json:"holds"`    // in effect
+	// Hangs are the directories of holds whose file system does not answer. The holds are those that were read last.
+	Hangs []drain.Hang `json:"hangs,omitempty"`
 	// Balancers are the clients that ask, each with its view of this master.
 	Balancers balancer.List `json:"balancers"`
 	// BalancerAsked is when a balancer asked last, be it a balancer that no longer asks; zero if
@@ -136,6 +138,12 @@ func (s Status) Service(name drain.Service) (ServiceStatus, error) {
 func (s Status) Master() ServiceStatus {
 	master, _ := s.Service(drain.Master)
 	return master
+}
+
+// ReadsHolds reports whether the daemon knows the holds that are on disk now.
+func (s Status) ReadsHolds() bool {
+	isDirectory := func(h drain.Hold) bool { return h.Holder == drain.Directory }
+	return len(s.Hangs) == 0 && !slices.ContainsFunc(s.Holds, isDirectory)
 }
 
 // BelievesAll reports whether every client counts as a balancer: the setting balancers names none.
