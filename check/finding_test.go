@@ -66,23 +66,27 @@ func TestUnitStateDeterminesHealth(t *testing.T) {
 	since := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	for _, tt := range []struct {
 		state, ended string
+		another      bool
 		want         check.State
 		health       check.Health
 		reason       check.Reason
 		detail       string // a part of it
 	}{
-		{"active", "", check.StateOK, "", check.OK, ""},
-		{"active", ended, check.StateOK, "", check.OK, ""},
-		{"reloading", "", check.StateBad, check.Warming, check.UnitReloading, "a.service is reloading"},
-		{"activating", "", check.StateBad, check.Warming, check.UnitStarting, "a.service is starting"},
-		{"activating", ended, check.StateBad, check.Warming, check.UnitCrashed, "a.service " + ended + "; systemd starts it"},
-		{"deactivating", "", check.StateBad, check.Unhealthy, check.UnitStopping, "a.service is stopping"},
-		{"failed", "", check.StateBad, check.Unhealthy, check.UnitFailed, "a.service has failed"},
-		{"failed", ended, check.StateBad, check.Unhealthy, check.UnitFailed, ended + ": see journalctl -u a.service"},
-		{"inactive", "", check.StateNone, check.Unhealthy, check.UnitStopped, "a.service"},
-		{"", "", check.StateNone, "", check.NotKnown, ""},
+		{"active", "", false, check.StateOK, "", check.OK, ""},
+		{"active", ended, false, check.StateOK, "", check.OK, ""},
+		{"reloading", "", false, check.StateBad, check.Warming, check.UnitReloading, "a.service is reloading"},
+		{"activating", "", false, check.StateBad, check.Warming, check.UnitStarting, "a.service is starting"},
+		{"activating", ended, false, check.StateBad, check.Warming, check.UnitCrashed,
+			"a.service " + ended + "; systemd starts it"},
+		{"deactivating", "", false, check.StateBad, check.Unhealthy, check.UnitStopping, "a.service is stopping"},
+		{"failed", "", false, check.StateBad, check.Unhealthy, check.UnitFailed, "a.service has failed"},
+		{"failed", ended, false, check.StateBad, check.Unhealthy, check.UnitFailed, ended + ": see journalctl -u a.service"},
+		{"inactive", "", false, check.StateNone, check.Unhealthy, check.UnitStopped, "a.service"},
+		{"inactive", "", true, check.StateBad, check.Unhealthy, check.UnitStopped, "what answers is not its"},
+		{"active", "", true, check.StateOK, "", check.OK, ""},
+		{"", "", false, check.StateNone, "", check.NotKnown, ""},
 	} {
-		got := check.Unit("a.service", tt.state, tt.ended, since)
+		got := check.Unit("a.service", tt.state, tt.ended, tt.another, since)
 		if got.State != tt.want || got.Health != tt.health || got.Reason != tt.reason ||
 			!strings.Contains(got.Detail, tt.detail) || (tt.detail == "") != (got.Detail == "") {
 			t.Errorf("%s: %+v; want %s, %q, %s, %q", tt.state, got, tt.want, tt.health, tt.reason, tt.detail)

@@ -55,8 +55,9 @@ func (l List) Unit() *UnitSettings { return settingsOf[UnitSettings](l) }
 // Unit returns the finding for the state of the master's unit in systemd. ended says
 // how the unit's main process ended, and is empty if it ended as planned. A unit that
 // is active or missing says nothing. A unit that is inactive only explains why the probe
-// fails: the master may be run by other means.
-func Unit(name, activeState, ended string, since time.Time) Finding {
+// fails, since the master may be run by other means, unless what answers is another's: it
+// is known not to be the unit's.
+func Unit(name, activeState, ended string, another bool, since time.Time) Finding {
 	f := Finding{Check: CheckUnit, State: StateOK, Reason: OK, Value: name + " is " + activeState, Checked: since}
 	out := func(h Health, r Reason, detail string) {
 		f.State = StateBad
@@ -81,7 +82,11 @@ func Unit(name, activeState, ended string, since time.Time) Finding {
 		out(Unhealthy, UnitFailed, name+" "+cmp.Or(ended, "has failed")+": see journalctl -u "+name)
 	case "inactive":
 		out(Unhealthy, UnitStopped, name+" is stopped")
-		f.State = StateNone
+		if another {
+			f.Detail += ", and what answers is not its: if it is the master, set unit.names or probe.address"
+		} else {
+			f.State = StateNone
+		}
 	default:
 		f.State = StateNone
 		f.Reason = NotKnown

@@ -3,10 +3,14 @@ package systemd
 import (
 	"context"
 	"errors"
+	"os/user"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/dbus"
+	"golang.org/x/sys/unix"
 )
 
 // UnitState is the state of a unit, in systemd's own words. The zero value says that
@@ -17,7 +21,18 @@ type UnitState struct {
 	// Ended says how the main process ended, if not as planned: "ended with result oom-kill". It stays until the
 	// unit is active or stops.
 	Ended string
+	// Ran is set if the unit has been started since the host booted. systemd forgets that of a unit that is stopped, and
+	// not enabled.
+	Ran bool
+	// Cgroup is the id of the control group of its processes, as the kernel has it for their sockets; 0 while it has
+	// none, or if that is not known. It is another after each start.
+	Cgroup uint64
+	// User is the id of the user that it runs as; 0 if that is root, or not known.
+	User uint32
 }
+
+// Runs reports whether the unit is started, or is about to be.
+func (s UnitState) Runs() bool { return s.Unit != "" && s.Active != "inactive" && s.Active != "failed" }
 
 // Signals take effect immediately. The state is also read at intervals, to find units
 // that were installed meanwhile, and to notice a bus that has gone away.
@@ -114,7 +129,7 @@ func (w *unitWatch) read(ctx context.Context, bus *dbus.Conn) error {
 	if err != nil {
 		return err
 	}
-	w.report(w.explain(ctx, bus, choose(units)))
+	w.report(describe(ctx, bus, choose(units)))
 	return nil
 }
 
@@ -127,7 +142,10 @@ func choose(units []dbus.UnitStatus) (first UnitState) {
 		}
 
 		s := UnitState{Unit: u.Name, Active: u.ActiveState}
-		if s.Active != "failed" && s.Active != "inactive" {
+		if s.Active == "inactive" && u.JobType == "start" {
+			s.Active = "activating" // once those are that it is ordered after, as while the host boots
+		}
+		if s.Runs() {
 			return s
 		}
 		if first.Unit == "" {
@@ -137,8 +155,30 @@ func choose(units []dbus.UnitStatus) (first UnitState) {
 	return first
 }
 
+// describe adds to a state what the name and the state of a unit do not say.
+func describe(ctx context.Context, bus *dbus.Conn, s UnitState) UnitState {
+	if s.Unit == "" {
+		return s
+	}
+	s = explain(ctx, bus, s)
+
+	if p, err := bus.GetUnitPropertyContext(ctx, s.Unit, "InactiveExitTimestampMonotonic"); err == nil {
+		since, _ := p.Value.Value().(uint64)
+		s.Ran = since > 0 || s.Runs()
+	}
+	if p, err := bus.GetServicePropertyContext(ctx, s.Unit, "ControlGroup"); err == nil {
+		path, _ := p.Value.Value().(string)
+		s.Cgroup = cgroupID(path)
+	}
+	if p, err := bus.GetServicePropertyContext(ctx, s.Unit, "User"); err == nil {
+		name, _ := p.Value.Value().(string)
+		s.User = userID(name)
+	}
+	return s
+}
+
 // explain adds to a state how the main process ended, if the unit is in that state because of it.
-func (w *unitWatch) explain(ctx context.Context, bus *dbus.Conn, s UnitState) UnitState {
+func explain(ctx context.Context, bus *dbus.Conn, s UnitState) UnitState {
 	if s.Active != "activating" && s.Active != "failed" {
 		return s
 	}
@@ -162,6 +202,38 @@ func ended(p map[string]any) string {
 		return "has crashed"
 	}
 	return ""
+}
+
+// cgroupID returns the kernel's id of a control group of version 2, which systemd names by its path; 0 if there is no
+// such group. The id is the inode number of its directory. Beside the groups of version 1, those of version 2 have a
+// root of their own.
+func cgroupID(path string) uint64 {
+	if path == "" {
+		return 0
+	}
+	for _, root := range []string{"/sys/fs/cgroup/unified", "/sys/fs/cgroup"} {
+		dir := filepath.Join(root, path)
+		var system unix.Statfs_t
+		if unix.Statfs(dir, &system) != nil || system.Type != unix.CGROUP2_SUPER_MAGIC {
+			continue
+		}
+
+		var group unix.Stat_t
+		if unix.Stat(dir, &group) == nil {
+			return group.Ino
+		}
+	}
+	return 0
+}
+
+// userID returns the id of a user by name or number; 0 if it is not known.
+func userID(name string) uint32 {
+	text := name
+	if found, err := user.Lookup(name); err == nil {
+		text = found.Uid
+	}
+	id, _ := strconv.ParseUint(text, 10, 32)
+	return uint32(id)
 }
 
 func (w *unitWatch) report(s UnitState) {

@@ -1,6 +1,8 @@
 package systemd
 
 import (
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/coreos/go-systemd/v22/dbus"
@@ -37,16 +39,40 @@ func TestTheUnitThatRunsIsWatched(t *testing.T) {
 		{"beside one that was stopped", "inactive", "reloading", UnitState{Unit: "b", Active: "reloading"}},
 		{"the first of two", "activating", "active", UnitState{Unit: "a", Active: "activating"}},
 		{"none of two", "inactive", "failed", UnitState{Unit: "a", Active: "inactive"}},
+		{"the start of one waits", "failed", "inactive, to be started", UnitState{Unit: "b", Active: "activating"}},
 	} {
 		units := []dbus.UnitStatus{{Name: "a", ActiveState: tt.a}, {Name: "b", ActiveState: tt.b}}
 		for i, u := range units {
 			units[i].LoadState = "loaded"
+			if state, waits := strings.CutSuffix(u.ActiveState, ", to be started"); waits {
+				units[i].ActiveState, units[i].JobType = state, "start"
+			}
 			if u.ActiveState == "" {
 				units[i].LoadState, units[i].ActiveState = "not-found", "inactive"
 			}
 		}
 		if got := choose(units); got != tt.want {
 			t.Errorf("%s: %+v, want %+v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestControlGroupHasAnIDWhileItIsThere: systemd names a group by its path below the root of version 2.
+func TestControlGroupHasAnIDWhileItIsThere(t *testing.T) {
+	if got := cgroupID("/no.slice/such.service") + cgroupID(""); got != 0 {
+		t.Errorf("%d for no group, want 0", got)
+	}
+	for _, file := range []string{"/sys/fs/cgroup/cgroup.controllers", "/sys/fs/cgroup/unified/cgroup.controllers"} {
+		if _, err := os.Stat(file); err == nil && cgroupID("/") == 0 {
+			t.Errorf("no id for the group of %s", file)
+		}
+	}
+}
+
+func TestUserByNameOrNumber(t *testing.T) {
+	for name, want := range map[string]uint32{"root": 0, "": 0, "4242": 4242, "nobody-of-this-name": 0} {
+		if got := userID(name); got != want {
+			t.Errorf("%q: %d, want %d", name, got, want)
 		}
 	}
 }

@@ -37,9 +37,10 @@ func runCheck(c *cli.Context) error {
 		return err
 	}
 
-	verdict, result, findings := monitor.Once(c.Context, loaded.Config)
+	located := monitor.Located(c.Context, loaded.Config)
+	verdict, result, findings := monitor.Once(c.Context, located)
 	err = output(c, nil, func(w io.Writer) {
-		writeReport(w, verdict, loaded.Config.Probe.Address, result, findings, time.Now())
+		writeReport(w, verdict, located.Probe.Address, result, findings, time.Now())
 	})
 	if err != nil {
 		return err

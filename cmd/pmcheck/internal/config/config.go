@@ -76,6 +76,8 @@ type Probe struct {
 	// Address is the master's host:port; with http:// before it for one on this host whose TLS ends
 	// at the balancer.
 	Address string `yaml:"address"`
+	// Assumed is set if no source names Address: it is the default, where another program may listen.
+	Assumed bool `yaml:"-"`
 	// Certname is the master's name: TLS server name, Host header, certificate subject.
 	Certname string `yaml:"certname"`
 	// Names are other names of the master that agents use, as far as puppet.conf has them.

@@ -64,8 +64,27 @@ func TestSettingsCanBeLoadedAgain(t *testing.T) {
 		}
 		text += head + ": " + s.Value + "\n"
 	}
-	if d := diff(l.Config, valid(t, text).Config); d != "" {
+	again := valid(t, text).Config
+	again.Probe.Assumed = true // text names the address
+	if d := diff(l.Config, again); d != "" {
 		t.Errorf("settings differ after loading them again (-want +got):\n%s", d)
+	}
+}
+
+func TestAddressIsAssumedUnlessASourceNamesIt(t *testing.T) {
+	for _, tt := range []struct {
+		yaml, variable string
+		assumed        bool
+	}{
+		{"", "", true},
+		{"probe: {timeout: 1s}", "", true},
+		{"probe: {address: 'localhost:8140'}", "", false},
+		{"", "PMCHECK_PROBE_ADDRESS=localhost:8140", false},
+	} {
+		l, err := config.Load(config.Options{Content: []byte(tt.yaml), Environ: []string{tt.variable}})
+		if err != nil || l.Config.Probe.Assumed != tt.assumed {
+			t.Errorf("%q, %q: %v, %v; want %v", tt.yaml, tt.variable, l.Config.Probe.Assumed, err, tt.assumed)
+		}
 	}
 }
 

@@ -111,6 +111,8 @@ func Load(o Options) (*Loaded, error) {
 		l.validate()
 		l.askPuppet()
 		l.config.Probe.MaxAge = l.config.Probe.outlives()
+		_, isGiven := l.places["probe.address"]
+		l.config.Probe.Assumed = !isGiven
 	}
 
 	loaded := &Loaded{Config: l.config, Doubt: l.doubt, places: l.places}

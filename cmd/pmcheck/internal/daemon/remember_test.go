@@ -52,6 +52,40 @@ func TestRestartForgetsNoBalancer(t *testing.T) {
 	}
 }
 
+// A restart must not ask a balancer on this host again whether the master answers.
+func TestRestartKeepsWhereTheMasterWasFound(t *testing.T) {
+	t.Parallel()
+	const assumed = "127.0.0.1:1"
+	r := start(t, func(c *config.Config) { c.Probe.Assumed = true })
+	found := r.master.Address()
+	probed := func() string { return r.Status(time.Now()).Probe.Address }
+
+	r.stop()
+	r.config.Probe.Address = assumed
+	r.run()
+	if got := probed(); got != found {
+		t.Errorf("probed at %s, want %s", got, found)
+	}
+	r.stop()
+	r.forget("")
+	r.run()
+	if got := probed(); got != assumed {
+		t.Errorf("nothing is remembered: probed at %s, want %s", got, assumed)
+	}
+
+	r.config.Probe.Address = found
+	r.config.Probe.Assumed = false
+	r.stop()
+	r.run()
+	r.config.Probe.Address = assumed
+	r.config.Probe.Assumed = true
+	r.stop()
+	r.run()
+	if got := probed(); got != assumed {
+		t.Errorf("the setting is gone: probed at %s, want %s", got, assumed)
+	}
+}
+
 // The guard waits for agents of a balancer that has put the master in MAINT, and so no
 // longer asks.
 func TestRestartKeepsWhenABalancerAskedLast(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 // service.
 func (d *Daemon) Status(now time.Time) status.Status {
 	facts := d.facts(now)
-	address := facts.Settings.Probe.Address
+	address := facts.State.Address
 	facts.Connections = func() ([]sockets.Connection, error) { return sockets.Connections(address) }
 	return status.New(facts, now)
 }

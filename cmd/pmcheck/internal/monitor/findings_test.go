@@ -34,7 +34,7 @@ func TestNewUnitStateReplacesTheFinding(t *testing.T) {
 		{"", "", ""},
 	} {
 		now = now.Add(time.Second)
-		f.unit(systemd.UnitState{Unit: step.unit, Active: step.active}, now)
+		f.unit(systemd.UnitState{Unit: step.unit, Active: step.active}, false, now)
 		if got := f.latest[check.CheckUnit].Reason; got != step.want {
 			t.Errorf("%s: %q, want %q", step.active, got, step.want)
 		}

@@ -40,9 +40,13 @@ type subject struct {
 	last   check.Result
 }
 
+// answered reports whether the last probe has found the service healthy.
+func (s *subject) answered() bool { return s.count > 0 && s.last.Fault == nil }
+
 type outcome struct {
-	subject *subject
-	result  check.Result
+	subject   *subject
+	result    check.Result
+	listeners sockets.Listeners // at the end of a probe of the master
 }
 
 func newProber(c config.Probe, credentials *puppetclient.Credentials, service drain.Service) *check.Prober {
@@ -94,11 +98,23 @@ func elsewhere(c config.Probe) string {
 	return fmt.Sprintf("%d is open on %s only: set probe.address", port, strings.Join(text.First(list, 5), ", "))
 }
 
+// adopt takes up a configuration from outside. Where the master was found stays known.
+func (m *Monitor) adopt(c config.Config) {
+	found := m.config.Probe
+	m.home = c.Probe.Address
+	if found.Assumed && c.Probe.Assumed {
+		c.Probe.Address = found.Address
+	}
+	m.configure(c)
+}
+
 // configure prepares the services and checks of a configuration; start starts them. A service
 // takes over the results of the old one with the same name, so that a reload forgets no verdict.
 func (m *Monitor) configure(c config.Config) {
 	m.stop()
 	m.config = c
+	m.searching = false
+	m.strange = nil
 	if m.credentials == nil || m.credentials.Files != c.Probe.Files {
 		m.credentials = &puppetclient.Credentials{Files: c.Probe.Files}
 	}
@@ -155,8 +171,9 @@ func (m *Monitor) start(ctx context.Context) {
 
 	if m.config.Checks.Severity(check.CheckUnit) != check.Off {
 		names := m.config.Checks.Unit().Names
+		probe := m.config.Probe
 		m.work.Go(func() {
-			systemd.WatchUnit(ctx, names, func(u systemd.UnitState) { send(ctx, m.units, u) })
+			systemd.WatchUnit(ctx, names, func(u systemd.UnitState) { send(ctx, m.sights, sight{look(probe), u}) })
 		})
 	}
 }
@@ -191,18 +208,20 @@ func (m *Monitor) turn(ctx context.Context, due <-chan time.Time) bool {
 		m.probeLost(ctx, s)
 	case o := <-m.results:
 		if m.watches(o.subject) { // a reload may have replaced it during the probe
-			m.observe(ctx, o.subject, o.result)
+			m.observe(ctx, o)
 		}
 	case f := <-m.found:
 		m.findings.take(f, time.Now())
-	case u := <-m.units:
-		m.findings.unit(u, time.Now())
-		if u.Unit != "" {
+	case s := <-m.sights:
+		m.see(ctx, s)
+		if s.unit.Unit != "" {
 			m.probe(ctx, m.master()) // it may have started or stopped
 		}
+	case t := <-m.trials:
+		m.tried(ctx, t)
 	case <-m.holds.Changes(): // the next state reads them
 	case c := <-m.reloads:
-		m.configure(c)
+		m.adopt(c)
 		m.start(ctx)
 	}
 	return true
@@ -253,9 +272,13 @@ func (m *Monitor) probe(ctx context.Context, s *subject) {
 
 	s.asking = true
 	s.again = false
+	c := m.config.Probe
 	m.work.Go(func() {
-		result := s.prober.Probe(ctx)
-		send(ctx, m.results, outcome{subject: s, result: result})
+		o := outcome{subject: s, result: s.prober.Probe(ctx)}
+		if s.name == drain.Master {
+			o.listeners = look(c)
+		}
+		send(ctx, m.results, o)
 	})
 }
 
@@ -270,7 +293,9 @@ func send[T any](ctx context.Context, to chan<- T, v T) bool {
 }
 
 // observe takes the result of a probe into account.
-func (m *Monitor) observe(ctx context.Context, s *subject, r check.Result) {
+func (m *Monitor) observe(ctx context.Context, o outcome) {
+	s := o.subject
+	r := o.result
 	s.asking = false
 	s.last = r
 	s.count++
@@ -284,6 +309,9 @@ func (m *Monitor) observe(ctx context.Context, s *subject, r check.Result) {
 
 	if s.again {
 		m.probe(ctx, s)
+	}
+	if s.name == drain.Master {
+		m.see(ctx, sight{o.listeners, m.sight.unit})
 	}
 }
 
@@ -310,6 +338,9 @@ func (m *Monitor) known(now time.Time) *State {
 		Findings:  m.findings.list(now),
 		Result:    m.master().last,
 		Stuck:     m.findings.seen.Stuck(),
+		Address:   m.config.Probe.Address,
+		Assumed:   m.config.Probe.Assumed,
+		Doubted:   m.doubted,
 	}
 
 	for _, v := range m.services {

@@ -80,11 +80,11 @@ func TestProbesOutOfTurn(t *testing.T) {
 		master := m.services[0]
 		master.asking = true
 		m.probe(ctx, master)
-		m.observe(ctx, master, check.Result{})
+		m.observe(ctx, outcome{subject: master})
 		if !master.asking {
 			t.Error("no probe follows the one that was under way")
 		}
-		m.observe(ctx, master, (<-m.results).result)
+		m.observe(ctx, <-m.results)
 		go m.loop(ctx)
 		synctest.Wait()
 		before := probes.Load()

@@ -18,8 +18,8 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/drain"
-	"github.com/pmcheck/pmcheck/systemd"
 )
 
 // Hooks are called by the monitor's loop, and must not be nil. They must return
@@ -42,7 +42,8 @@ type Monitor struct {
 	results chan outcome       // of probes
 	lost    chan *subject      // the master ended a kept connection
 	found   chan check.Finding // by the scheduled checks
-	units   chan systemd.UnitState
+	sights  chan sight
+	trials  chan trial
 	work    sync.WaitGroup // the goroutines that send on these
 	stop    func()         // ends the scheduled checks of the configuration in use
 
@@ -52,6 +53,14 @@ type Monitor struct {
 	services    []*subject
 	findings    findings
 	began       time.Time // the last probes that were due
+
+	// Where the master is, while its address is assumed: see place.go.
+	home      string          // the address that is assumed
+	sight     sight           // the last one
+	ran       map[string]bool // the units that have been seen to run
+	searching bool            // a trial is under way
+	strange   []door          // behind which the master is not
+	doubted   bool            // see place
 }
 
 // New returns a monitor that has not probed yet. Run starts it.
@@ -65,14 +74,16 @@ func New(c config.Config, holds *drain.Store, log *slog.Logger, hooks Hooks) *Mo
 		results:  make(chan outcome),
 		lost:     make(chan *subject, 1),
 		found:    make(chan check.Finding),
-		units:    make(chan systemd.UnitState),
+		sights:   make(chan sight),
+		trials:   make(chan trial),
 		stop:     func() {},
 		findings: findings{latest: map[string]check.Finding{}},
+		ran:      map[string]bool{},
 	}
 
 	// There is a State from the start: readers need not wait for the first.
 	m.state.Store(&State{})
-	m.configure(c)
+	m.adopt(c)
 	m.publish()
 	return m
 }
@@ -95,10 +106,17 @@ type Memory struct {
 	Good map[drain.Service]check.Memory `json:"good"`
 	// Stuck is zero unless the master's JRubies are stuck: they are for the next daemon, until one comes back.
 	Stuck check.Stuck `json:"stuck,omitzero"`
+	// Address is where the master was found; empty if the configuration says where it is.
+	Address string `json:"address,omitempty"`
 }
 
 // Recall makes the monitor go on from the memory that another daemon has left. It must be called before Run.
 func (m *Monitor) Recall(left Memory) {
+	if m.config.Probe.Assumed && sockets.IsLocal(left.Address) {
+		c := m.config
+		c.Probe.Address = left.Address
+		m.configure(c)
+	}
 	for _, s := range m.services {
 		s.judge.Recall(left.Good[s.name])
 	}

@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -44,19 +45,41 @@ func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []
 	now := time.Now()
 	found.observe(result, now)
 
-	ctx, cancel := context.WithTimeout(ctx, unitTime)
-	defer cancel()
-	if c.Checks.Severity(check.CheckUnit) == check.Off {
-		cancel()
-	}
-	systemd.WatchUnit(ctx, c.Checks.Unit().Names, func(u systemd.UnitState) {
-		found.unit(u, now)
-		if u.Unit != "" {
-			cancel()
-		}
-	})
+	unit := unitNow(ctx, c)
+	p := sight{look(c.Probe), unit}.place(c.Probe.Address, c.Probe.Address, true)
+	found.unit(unit, p.another, now)
 
 	list := found.list(now)
 	verdict := new(check.Judge).Observe(result)
 	return check.Fold(verdict, list), result, list
+}
+
+// Located returns c with the address where the master is, if no source names one.
+func Located(ctx context.Context, c config.Config) config.Config {
+	if !c.Probe.Assumed {
+		return c
+	}
+
+	inUse := c.Probe.Address
+	p := sight{look(c.Probe), unitNow(ctx, c)}.place(inUse, inUse, false)
+	t := try(ctx, c.Probe, &puppetclient.Credentials{Files: c.Probe.Files}, p)
+	c.Probe.Address = cmp.Or(t.address, inUse)
+	return c
+}
+
+// unitNow returns the state of the master's unit; zero if it is not known, or not looked at.
+func unitNow(ctx context.Context, c config.Config) (unit systemd.UnitState) {
+	if c.Checks.Severity(check.CheckUnit) == check.Off {
+		return unit
+	}
+
+	ctx, cancel := context.WithTimeout(ctx, unitTime)
+	defer cancel()
+	systemd.WatchUnit(ctx, c.Checks.Unit().Names, func(u systemd.UnitState) {
+		unit = u
+		if u.Unit != "" {
+			cancel()
+		}
+	})
+	return unit
 }

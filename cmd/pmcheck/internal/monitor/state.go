@@ -19,6 +19,12 @@ type State struct {
 	Result    check.Result     // of the last probe of the master
 	Stuck     check.Stuck      // the master's pool, for the next daemon
 	Own       []netip.AddrPort // the daemon's ends of its connections to the master
+	// Address is where the master is probed. If it is assumed, since no source names it, it may be another than the
+	// configuration has: where the master's unit listens.
+	Address string
+	Assumed bool
+	// Doubted is set if what answers there is not the unit's, although the unit runs.
+	Doubted bool
 }
 
 // Service is one part of the master, as it stood when the state was made.
@@ -104,7 +110,11 @@ func (s *State) Memory() Memory {
 			good[v.Name] = v.Memory
 		}
 	}
-	return Memory{Good: good, Stuck: s.Stuck}
+	left := Memory{Good: good, Stuck: s.Stuck}
+	if s.Assumed {
+		left.Address = s.Address
+	}
+	return left
 }
 
 // Judged reports whether there is a verdict on the master that balancers may get.

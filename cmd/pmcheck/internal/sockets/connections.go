@@ -103,80 +103,6 @@ func accepted(ctx context.Context, conn net.Conn, port uint16) (bool, error) {
 	return false, nil
 }
 
-// Listener is what the kernel knows of the socket on which a server listens. The process behind
-// it may hang, or may have no descriptors left.
-type Listener struct {
-	// ID belongs to this socket alone until the host boots. A server that is started again, or
-	// opens its port again, has another.
-	ID string
-	// Waiting counts the connections that the process has not accepted yet.
-	Waiting int
-}
-
-// ListenerAt returns the socket of the server that listens on this host at address, a host:port,
-// whose host is localhost or an IP address. If that is not one socket, because the server is on
-// another host, or several processes share the port, the error says so.
-func ListenerAt(address string) (Listener, error) {
-	host, port, err := Split(address)
-	if err != nil {
-		return Listener{}, err
-	}
-	if !IsLocal(address) {
-		return Listener{}, fmt.Errorf("%s is not an address of this host", host)
-	}
-	all, err := listeners(port)
-	if err != nil {
-		return Listener{}, err
-	}
-
-	// The kernel prefers a socket with the address itself to a socket for all addresses. A socket for all
-	// IPv6 addresses may take IPv4 as well, as Java's does.
-	places := [][]netip.Addr{puppetclient.Addresses(host)}
-	if slices.ContainsFunc(puppetclient.Addresses(host), netip.Addr.Is4) {
-		places = append(places, []netip.Addr{netip.IPv4Unspecified()})
-	}
-	places = append(places, []netip.Addr{netip.IPv6Unspecified()})
-
-	for _, place := range places {
-		var found []Listener
-		for _, l := range all {
-			if slices.Contains(place, l.Local) {
-				found = append(found, l.Listener)
-			}
-		}
-		if len(found) == 1 {
-			return found[0], nil
-		}
-		if len(found) > 1 {
-			return Listener{}, fmt.Errorf("%d sockets listen at %s, not one", len(found), address)
-		}
-	}
-	return Listener{}, fmt.Errorf("no program of this host listens at %s", address)
-}
-
-// Elsewhere returns the addresses of this host on which programs listen on the port of address, a host:port. It
-// returns none if one of them listens at address, too.
-func Elsewhere(address string) (open []netip.Addr, err error) {
-	host, port, err := Split(address)
-	if err != nil {
-		return nil, err
-	}
-	all, err := listeners(port)
-	if err != nil {
-		return nil, err
-	}
-
-	wanted := puppetclient.Addresses(host)
-	for _, l := range all {
-		if l.Local.IsUnspecified() || slices.Contains(wanted, l.Local) {
-			return nil, nil
-		}
-		open = append(open, l.Local)
-	}
-	slices.SortFunc(open, netip.Addr.Compare)
-	return slices.Compact(open), nil
-}
-
 // OwnAddresses returns the addresses of this host, without their zones; none if the kernel does
 // not tell them.
 func OwnAddresses() (own []netip.Addr) {
@@ -245,8 +171,8 @@ func Split(address string) (host string, port uint16, err error) {
 // ofServer removes the connections to other addresses if a program listens on one of these alone. Where one
 // listens on all addresses of a port, Linux lets no other listen there; where none does, the server that stops
 // has closed its port first.
-func ofServer(list []Connection, listeners []boundListener, addresses []netip.Addr) []Connection {
-	listensThere := func(l boundListener) bool { return slices.Contains(addresses, l.Local) }
+func ofServer(list []Connection, listeners Listeners, addresses []netip.Addr) []Connection {
+	listensThere := func(l Listener) bool { return slices.Contains(addresses, l.Local.Addr()) }
 	if !slices.ContainsFunc(listeners, listensThere) {
 		return list
 	}

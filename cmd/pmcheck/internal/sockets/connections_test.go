@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -277,5 +278,21 @@ func TestListenerIsThatOfTheAddress(t *testing.T) {
 	must(t, err)
 	if got.Waiting != 1 {
 		t.Errorf("%+v, want the one that waits for %s", got, mine.Addr())
+	}
+}
+
+func TestListenersHaveAnOwner(t *testing.T) {
+	l, _ := listen(t, "127.0.0.1", "0")
+	all, err := sockets.AllListeners()
+	must(t, err)
+	at := all.At(l.Addr().String())
+	if len(at) != 1 || at[0].Local != l.Addr().(*net.TCPAddr).AddrPort() {
+		t.Fatalf("%v at %s", at, l.Addr())
+	}
+	if at[0].Cgroup == 0 {
+		t.Logf("%+v has no control group: this Linux is older than 5.8", at[0])
+	}
+	if int(at[0].User) != os.Geteuid() {
+		t.Errorf("%+v, want user %d", at[0], os.Geteuid())
 	}
 }

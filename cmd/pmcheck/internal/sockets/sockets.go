@@ -42,17 +42,15 @@ const (
 	established = 1
 	listening   = 10
 
-	extensionInfo = 2 // INET_DIAG_INFO, which brings a tcpInfo
+	extensionInfo   = 2  // INET_DIAG_INFO, which brings a tcpInfo
+	extensionCgroup = 21 // INET_DIAG_CGROUP_ID: Linux 5.8 and later send it unasked
 )
 
-// boundListener is a Listener, and where on this host it listens.
-type boundListener struct {
-	Listener
-	Local netip.Addr // unspecified: it listens on all addresses
-}
+// anyPort stands for every port.
+const anyPort = 0
 
-// listeners returns the sockets of this host that listen on a port. It needs no privilege.
-func listeners(port uint16) (list []boundListener, err error) {
+// listeners returns the sockets of this host that listen on a port, which may be anyPort. It needs no privilege.
+func listeners(port uint16) (list Listeners, err error) {
 	messages, err := dump(port, 1<<listening)
 	if err == nil {
 		_, list, err = parse(messages)
@@ -66,7 +64,7 @@ func listeners(port uint16) (list []boundListener, err error) {
 // sockets returns the connections to a port of this host that are established
 // now, over IPv4 and IPv6, and the sockets that listen there, as the kernel knows
 // them. It needs no privilege.
-func sockets(port uint16) (list []Connection, listeners []boundListener, err error) {
+func sockets(port uint16) (list []Connection, listeners Listeners, err error) {
 	messages, err := dump(port, 1<<established|1<<listening)
 	if err == nil {
 		list, listeners, err = parse(messages)
@@ -78,7 +76,7 @@ func sockets(port uint16) (list []Connection, listeners []boundListener, err err
 }
 
 // parse returns what the messages of a dump say: one socket each.
-func parse(messages []netlink.Message) (list []Connection, listeners []boundListener, err error) {
+func parse(messages []netlink.Message) (list []Connection, listeners Listeners, err error) {
 	for _, m := range messages {
 		var s socket
 		n, err := binary.Decode(m.Data, binary.NativeEndian, &s)
@@ -89,12 +87,12 @@ func parse(messages []netlink.Message) (list []Connection, listeners []boundList
 		local := addr(s.Family, s.ID.Addr)
 		switch s.State {
 		case listening:
-			listeners = append(listeners, boundListener{
-				Local: local,
-				Listener: Listener{
-					ID:      fmt.Sprintf("%d-%d-%d", s.ID.Cookie[0], s.ID.Cookie[1], s.Inode),
-					Waiting: int(s.ReceiveQueue),
-				},
+			listeners = append(listeners, Listener{
+				ID:      fmt.Sprintf("%d-%d-%d", s.ID.Cookie[0], s.ID.Cookie[1], s.Inode),
+				Local:   netip.AddrPortFrom(local, binary.BigEndian.Uint16(s.ID.Port[:])),
+				Waiting: int(s.ReceiveQueue),
+				Cgroup:  cgroup(m.Data[n:]),
+				User:    s.UID,
 			})
 		case established:
 			list = append(list, Connection{
@@ -159,6 +157,20 @@ func idle(attributes []byte) time.Duration {
 		}
 	}
 	return time.Duration(min(info.LastSent, info.LastReceived)) * time.Millisecond
+}
+
+// cgroup reads the control group of a socket; 0 if the kernel does not report it.
+func cgroup(attributes []byte) (id uint64) {
+	decoder, err := netlink.NewAttributeDecoder(attributes)
+	if err != nil {
+		return 0
+	}
+	for decoder.Next() {
+		if data := decoder.Bytes(); decoder.Type() == extensionCgroup && len(data) == 8 {
+			id = binary.NativeEndian.Uint64(data)
+		}
+	}
+	return id
 }
 
 func addr(family uint8, a [16]byte) netip.Addr {

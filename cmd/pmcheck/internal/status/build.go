@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"time"
@@ -53,7 +54,7 @@ func New(of Facts, now time.Time) Status {
 		UnseenUntil:   of.Unseen,
 		Believed:      settings.Balancers,
 		Refused:       of.Refused,
-		Probe:         NewProbeStatus(settings.Probe.Address, state.Result),
+		Probe:         NewProbeStatus(cmp.Or(state.Address, settings.Probe.Address), state.Result),
 		Config:        of.Config,
 		Warnings:      of.Warnings,
 		Budget:        of.Budget,
@@ -86,7 +87,25 @@ func New(of Facts, now time.Time) Status {
 		s.Services = append(s.Services, service)
 	}
 	s.warn()
+	s.Warnings = append(s.Warnings, of.whose()...)
 	return s
+}
+
+// whose returns a sentence if another program listens at the address of the probe that is assumed.
+func (of Facts) whose() []string {
+	assumed := of.Settings.Probe.Address
+	inUse := cmp.Or(of.State.Address, assumed)
+	line := func(address string) string { return fmt.Sprintf("set probe: {address: %q}", address) }
+
+	if inUse != assumed {
+		return []string{fmt.Sprintf("the master's unit does not listen at %s but at %s, and is probed there; to make that "+
+			"certain, %s", assumed, inUse, line(inUse))}
+	}
+	if of.State.Doubted {
+		return []string{fmt.Sprintf("another program than the master's unit listens at %s, and its answers count; if they "+
+			"are the master's, %s", inUse, line(inUse))}
+	}
+	return nil
 }
 
 // explain fills in what stands between a service, at this moment, and what is wanted of it: Keeps and Obstacles.

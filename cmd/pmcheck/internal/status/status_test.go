@@ -55,11 +55,29 @@ func TestWhatIsProbablyAMistakeIsAWarning(t *testing.T) {
 			f.Budget = &status.BudgetStatus{Reachable: reachable, Error: "no answer within 2s"}
 		}
 	}
+	probed := func(address string, doubted bool) func(*status.Facts, *drain.Store) {
+		return func(f *status.Facts, _ *drain.Store) {
+			settings := *f.Settings
+			settings.Probe.Address = "localhost:8140"
+			state := *f.State
+			state.Address = address
+			state.Doubted = doubted
+			f.Settings = &settings
+			f.State = &state
+		}
+	}
 	for _, tt := range []struct {
 		name   string
 		change func(*status.Facts, *drain.Store)
 		want   string
 	}{
+		{"the master is where it is assumed", probed("localhost:8140", false), ""},
+		{"the master is elsewhere", probed("localhost:8141", false),
+			"the master's unit does not listen at localhost:8140 but at localhost:8141, and is probed there; " +
+				"to make that certain, set probe: {address: \"localhost:8141\"}"},
+		{"another program has the address", probed("localhost:8140", true),
+			"another program than the master's unit listens at localhost:8140, and its answers count; " +
+				"if they are the master's, set probe: {address: \"localhost:8140\"}"},
 		{"a hold on everything", holds(drain.EveryService), ""},
 		{"a hold on the master", holds(drain.Master), ""},
 		{"a hold on a service that is not there", holds("sever"), "the hold of operator is on the unknown service sever: "},

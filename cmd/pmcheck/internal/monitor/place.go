@@ -1,0 +1,248 @@
+package monitor
+
+import (
+	"cmp"
+	"context"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
+	"github.com/pmcheck/pmcheck/drain"
+	"github.com/pmcheck/pmcheck/systemd"
+)
+
+// The address of the probe is a guess as long as no source names it: a balancer on the master's own host may have
+// Puppet's port, and then another master of the pool answers there. This file finds out whose the answer is: look
+// observes, place decides, try looks behind the doors, and the loop goes where the master is.
+
+// sight is what the kernel and systemd say at one moment: who listens on this host, and which unit is the master's.
+type sight struct {
+	listeners sockets.Listeners // empty if the kernel does not tell
+	unit      systemd.UnitState
+}
+
+// look returns the sockets that listen on this host. They matter only while the address is assumed.
+func look(c config.Probe) sockets.Listeners {
+	if !c.Assumed {
+		return nil
+	}
+	all, _ := sockets.AllListeners()
+	return all
+}
+
+// owner says whose the socket at an address is.
+type owner int
+
+const (
+	notKnown owner = iota
+	nobody         // none listens there
+	theUnit
+	another
+)
+
+// at returns whose the socket at an address is.
+func (s sight) at(address string) owner {
+	if len(s.listeners) == 0 {
+		return notKnown
+	}
+	found := s.listeners.At(address)
+	if len(found) == 0 {
+		return nobody
+	}
+
+	all := s.of(found[0])
+	for _, l := range found[1:] {
+		if s.of(l) != all {
+			return another // it shares the address: an answer may be of either
+		}
+	}
+	return all
+}
+
+// of returns whose a socket is, by its control group or, where that is not known, by its user.
+func (s sight) of(l sockets.Listener) owner {
+	isUnits := l.User == s.unit.User
+	known := s.unit.User != 0
+	if s.unit.Cgroup != 0 && l.Cgroup != 0 {
+		isUnits = l.Cgroup == s.unit.Cgroup
+		known = true
+	}
+
+	if !known {
+		return notKnown
+	}
+	if isUnits {
+		return theUnit
+	}
+	return another
+}
+
+// door is an address at which the unit listens, and the socket there.
+type door struct{ address, socket string }
+
+// place is where the master is to be probed.
+type place struct {
+	address string
+	// others are where the unit listens besides. The master may be there, if it does not answer at address.
+	others []door
+	// mine is set if the unit listens at address, too.
+	mine bool
+	// another is set if what answers at address is not the master: its unit is stopped.
+	another bool
+	// doubted is set if what answers at address is not the unit's, and counts for want of something better.
+	doubted bool
+}
+
+// place decides where the master is to be probed, which is now probed at inUse and is assumed at home. healthy is set
+// if what is probed has answered that it is. A unit that has not run since the host booted says nothing: the master may
+// be a container, for example.
+func (s sight) place(home, inUse string, healthy bool) place {
+	stay := place{address: inUse}
+	if !s.unit.Ran {
+		return stay
+	}
+
+	atHome := s.at(home)
+	if atHome == theUnit {
+		return place{address: home}
+	}
+	here := s.at(inUse)
+	if !s.unit.Runs() {
+		stay.another = here != theUnit
+		return stay
+	}
+
+	isFound := here == theUnit && healthy
+	if atHome == notKnown || isFound {
+		return stay
+	}
+	stay.others = s.others(inUse)
+	stay.mine = here == theUnit
+	stay.doubted = here == another
+	return stay
+}
+
+// others returns where the unit listens, but for one address.
+func (s sight) others(inUse string) (list []door) {
+	for _, l := range s.listeners {
+		host := l.Local.Addr().String()
+		if l.Local.Addr().IsUnspecified() {
+			host = "localhost"
+		}
+
+		address := net.JoinHostPort(host, strconv.Itoa(int(l.Local.Port())))
+		isUsable := !l.Local.Addr().IsLinkLocalUnicast() && address != inUse // the former needs a zone
+		if isUsable && s.at(address) == theUnit {
+			list = append(list, door{address: address, socket: l.ID})
+		}
+	}
+	slices.SortFunc(list, func(a, b door) int { return strings.Compare(a.address, b.address) })
+	return slices.CompactFunc(list, func(a, b door) bool { return a.address == b.address })
+}
+
+// trialTime is how long a door may take to answer. A Puppet Server that has just started is slow.
+const trialTime = 5 * time.Second
+
+// trial is what was found behind doors.
+type trial struct {
+	of      *subject // that is probed meanwhile
+	address string   // where the master is; empty if it is behind none of them
+	strange []door   // what answered there is no Puppet Server, or not this one
+}
+
+// try looks behind the doors of a place for a master that shows its certificate, a healthy one if possible. If the
+// unit listens at the address in use too, only a healthy one is better.
+func try(ctx context.Context, c config.Probe, credentials *puppetclient.Credentials, p place) (t trial) {
+	for _, d := range p.others {
+		c.Address = d.address
+		prober := newProber(c, credentials, drain.Master)
+		prober.Wait = trialTime
+		prober.Timeout = trialTime // nothing is left pending
+		r := prober.Probe(ctx)
+		prober.Close()
+
+		if r.Fault == nil {
+			t.address = d.address
+			return t
+		}
+		isMaster := r.Server != nil // it was verified
+		if isMaster && !p.mine {
+			t.address = cmp.Or(t.address, d.address)
+		}
+		silent := []check.Reason{puppetclient.Refused, puppetclient.Timeout, puppetclient.ConnectionLost}
+		if !isMaster && !slices.Contains(silent, r.Fault.Reason) {
+			t.strange = append(t.strange, d)
+		}
+	}
+	return t
+}
+
+// see takes into account what the kernel and systemd say now.
+func (m *Monitor) see(ctx context.Context, s sight) {
+	// systemd forgets that a unit ran which is disabled when it stops.
+	m.ran[s.unit.Unit] = s.unit.Ran || m.ran[s.unit.Unit]
+	s.unit.Ran = m.ran[s.unit.Unit]
+	m.sight = s
+
+	inUse := m.config.Probe.Address
+	p := place{address: inUse}
+	if m.config.Probe.Assumed {
+		p = s.place(m.home, inUse, m.master().answered())
+	}
+	m.findings.unit(s.unit, p.another, time.Now())
+	m.doubted = p.doubted
+
+	if p.address != inUse {
+		m.move(ctx, p.address)
+		return
+	}
+	m.search(ctx, p)
+}
+
+// search tries where else the master may be.
+func (m *Monitor) search(ctx context.Context, p place) {
+	// What is no Puppet Server is not asked again and again.
+	m.strange = slices.DeleteFunc(m.strange, func(d door) bool { return !slices.Contains(p.others, d) })
+	p.others = slices.DeleteFunc(p.others, func(d door) bool { return slices.Contains(m.strange, d) })
+	if len(p.others) == 0 || m.searching {
+		return
+	}
+
+	m.searching = true
+	of := m.master()
+	c := m.config.Probe
+	credentials := m.credentials
+	m.work.Go(func() {
+		t := try(ctx, c, credentials, p)
+		t.of = of
+		send(ctx, m.trials, t)
+	})
+}
+
+// tried takes into account what was found behind doors.
+func (m *Monitor) tried(ctx context.Context, t trial) {
+	if !m.watches(t.of) {
+		return // another configuration is in use
+	}
+	m.searching = false
+	m.strange = append(m.strange, t.strange...)
+	if t.address != "" {
+		m.move(ctx, t.address)
+	}
+}
+
+// move has the master probed at another address.
+func (m *Monitor) move(ctx context.Context, address string) {
+	m.audit.log.Info("the master is probed at another address", "before", m.config.Probe.Address, "address", address,
+		"unit", m.sight.unit.Unit)
+	c := m.config
+	c.Probe.Address = address
+	m.configure(c)
+	m.start(ctx)
+}
