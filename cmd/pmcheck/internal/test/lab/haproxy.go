@@ -2,7 +2,6 @@ package lab
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -31,12 +30,15 @@ defaults
 // An HAProxy is one real HAProxy in master-worker mode, as the distributions
 // run it.
 type HAProxy struct {
-	tb     testing.TB
-	dir    string
-	onHost string // the path of its socket, by which this process reaches it; empty if it is not on a Host
-	proc   *process
-	warns  bool // about its configuration, which is an old one
+	tb    testing.TB
+	dir   string
+	host  *Host    // that it runs on; nil if it runs in a Network
+	proc  *process // nil if the systemd of host runs it
+	warns bool     // about its configuration, which is an old one
 }
+
+// hostSocket is the path of the admin socket on a Host.
+const hostSocket = "/run/haproxy-lab.sock"
 
 // StartHAProxy starts HAProxy with config, a complete configuration but for the
 // admin socket, the log and, if it has no defaults, those of README.md.
@@ -73,11 +75,22 @@ func (h *HAProxy) start(command func(program string, args ...string) *exec.Cmd, 
 func (h *Host) StartHAProxy(config string) *HAProxy {
 	tb := h.net.tb
 	tb.Helper()
-	const socket = "/run/haproxy-lab.sock"
-	p := &HAProxy{tb: tb, dir: tempDir(tb), onHost: fmt.Sprintf("/proc/%d/root%s", h.Pid(), socket)}
-	h.WriteFile("/etc/haproxy/lab.cfg", fmt.Sprintf(ownConfig, socket), 0o644)
+	p := &HAProxy{tb: tb, dir: tempDir(tb), host: h}
+	h.WriteFile("/etc/haproxy/lab.cfg", fmt.Sprintf(ownConfig, hostSocket), 0o644)
 	h.WriteFile("/etc/haproxy/haproxy.cfg", config, 0o644)
 	p.start(h.Command, []string{"-f", "/etc/haproxy/lab.cfg", "-f", "/etc/haproxy/haproxy.cfg"})
+	return p
+}
+
+// EnableHAProxy enables the packaged haproxy.service of the host with config, and starts it. Of its methods, those that
+// ask it work.
+func (h *Host) EnableHAProxy(config string) *HAProxy {
+	h.net.tb.Helper()
+	h.WriteFile("/etc/haproxy/haproxy.cfg", fmt.Sprintf(ownConfig, hostSocket)+config, 0o644)
+	h.MustRun("systemctl", "enable", "haproxy")
+	h.MustRun("systemctl", "restart", "haproxy")
+	p := &HAProxy{tb: h.net.tb, host: h}
+	p.waitAnswer(func(string) bool { return true })
 	return p
 }
 
@@ -219,7 +232,9 @@ func (s ServerStat) Healthy() bool { return s.Status == "UP" && s.CheckStatus ==
 func (h *HAProxy) waitAnswer(want func(info string) bool) {
 	h.tb.Helper()
 	WaitFor(h.tb, 10*time.Second, 10*time.Millisecond, func() error {
-		Must(h.tb, h.proc.died())
+		if h.proc != nil {
+			Must(h.tb, h.proc.died())
+		}
 		info, err := h.admin("show info")
 		if err == nil && !want(info) {
 			err = errors.New("the old worker still answers")
@@ -237,7 +252,14 @@ func (h *HAProxy) writeConfig(config string) []string {
 	return []string{"-f", own, "-f", callers}
 }
 
-func (h *HAProxy) socket() string { return cmp.Or(h.onHost, filepath.Join(h.dir, "admin.sock")) }
+// socket returns the path of the admin socket, by which this process reaches it. A host that has booted again has
+// another.
+func (h *HAProxy) socket() string {
+	if h.host != nil {
+		return fmt.Sprintf("/proc/%d/root%s", h.host.Pid(), hostSocket)
+	}
+	return filepath.Join(h.dir, "admin.sock")
+}
 
 // workerPid returns the line "Pid: 123" of the answer to "show info".
 func workerPid(info string) string {

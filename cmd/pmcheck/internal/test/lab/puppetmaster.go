@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -18,9 +19,10 @@ type PuppetMasterOptions struct {
 	AltNames           []string      // further names in the certificate, such as the balancer's
 	MaxActiveInstances int           // JRubies; default 1
 	HeapMB             int           // default 512
+	Port               string        // default 8140; of Puppet Server alone
 }
 
-// A PuppetMaster is the packaged puppetserver.service on a Host, on port 8140
+// A PuppetMaster is the packaged puppetserver.service on a Host, on one port
 // of all its addresses, with the packaged configuration in the packaged places.
 // Its CA signs every certificate request (autosign). On a host without Puppet Server it is
 // the Ruby master of Puppet 5, which always is its own CA.
@@ -29,7 +31,8 @@ type PuppetMaster struct {
 	Unit string // puppetserver or puppet-master
 
 	*keeper
-	ca *PuppetMaster // may be itself
+	ca   *PuppetMaster // may be itself
+	port string
 }
 
 // NoCAServices is services.d/ca.cfg of a Puppet Server without the CA service.
@@ -51,7 +54,7 @@ const (
 func (h *Host) StartPuppetMaster(opts PuppetMasterOptions) *PuppetMaster {
 	tb := h.net.tb
 	tb.Helper()
-	m := &PuppetMaster{Host: h, Unit: puppetServer, ca: opts.CA}
+	m := &PuppetMaster{Host: h, Unit: puppetServer, ca: opts.CA, port: cmp.Or(opts.Port, "8140")}
 	m.keeper = &keeper{tb: tb, asRoot: h.Command, owner: "puppet:puppet", ssl: masterSSL,
 		caDir: "/etc/puppet/puppetserver/ca"}
 	if m.ca == nil {
@@ -87,6 +90,7 @@ func (m *PuppetMaster) configureServer(opts PuppetMasterOptions) {
 	h.WriteFile("/etc/puppet/puppetserver/conf.d/lab.conf", fmt.Sprintf(
 		"jruby-puppet.max-active-instances: %d\ncertificate-authority.allow-subject-alt-names: true\n",
 		max(opts.MaxActiveInstances, 1)), 0o644)
+	h.MustRun("sed", "-i", "s/ssl-port: 8140/ssl-port: "+m.port+"/", "/etc/puppet/puppetserver/conf.d/webserver.conf")
 	if m.ca != m {
 		m.joinCA(opts.AltNames)
 	}
@@ -128,7 +132,7 @@ func (m *PuppetMaster) WaitReady(within time.Duration) time.Duration {
 func (m *PuppetMaster) Certname() string { return m.Host.FQDN() }
 
 // Address returns the host:port the master listens on.
-func (m *PuppetMaster) Address() string { return net.JoinHostPort(m.Host.Address, "8140") }
+func (m *PuppetMaster) Address() string { return net.JoinHostPort(m.Host.Address, m.port) }
 
 // SetSitePP replaces the manifest of the production environment, which is
 // empty at first. The next compile reads it.

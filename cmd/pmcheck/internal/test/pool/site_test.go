@@ -37,6 +37,7 @@ type shape struct {
 	masters   []string // the suite of each; empty for what Network.Boot boots
 	workshops []string // a host for real agents of each
 	balancer  string   // of the second one, if it has a host
+	port      string   // of the masters; empty for Puppet's
 }
 
 // alike is so many masters of one release.
@@ -71,7 +72,8 @@ func startPool(t *testing.T, s shape, jrubies int, largest mix) *pool {
 			p.addAddress(e.ip)
 		}
 	}
-	opts := lab.PuppetMasterOptions{AltNames: names, MaxActiveInstances: jrubies, HeapMB: 400 + 100*jrubies}
+	opts := lab.PuppetMasterOptions{AltNames: names, MaxActiveInstances: jrubies, HeapMB: 400 + 100*jrubies,
+		Port: s.port}
 	for i, suite := range s.masters {
 		host := p.net.BootRelease(suite, fmt.Sprintf("m%d", i+1))
 		p.startMaster(host, opts)
