@@ -133,8 +133,10 @@ func (p *Prober) request(ctx context.Context) Result {
 		r.Fault = a.fault()
 	}
 
-	// A master whose auth.conf denies the status serves agents all the same.
-	if p.denies && a.denied() {
+	// A master whose auth.conf denies the status serves agents all the same, and so does one that requires the certificate
+	// that could not be offered. Of a service beside it, neither says anything.
+	requires := r.Fault != nil && r.Fault.Reason == puppetclient.CertificateRequired && p.Service == ""
+	if requires || p.denies && a.denied() {
 		r.Denied = r.Fault
 		r.Fault = nil
 	}

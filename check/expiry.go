@@ -19,7 +19,6 @@ const (
 	ExpiresSoon       Reason = "expires-soon"
 	Expired           Reason = "expired"
 	CertificateOnDisk Reason = "certificate-not-loaded"
-	FilesNotUsed      Reason = "files-not-used"
 	NameMissing       Reason = "certificate-name-missing"
 )
 
@@ -49,9 +48,6 @@ func expiry() Check {
 			causes(OfMaster, "", "the master shows the certificate that is on disk",
 				seen{CertificateOnDisk, "the certificate on disk is not the one that the master shows",
 					"pmcheck with-hold -- systemctl restart puppetserver"}),
-			causes(OfPmcheck, "", "the files can be used",
-				seen{FilesNotUsed, "files on disk cannot be used, and the last good ones are",
-					"repair the file that is named, or let pmcheck's user read it; the last good ones are used"}),
 			causes(OfPool, "", "the certificate has the name, or puppet.conf does not",
 				seen{NameMissing, "the master's certificate lacks a name that agents use",
 					"renew the certificate with the name in dns_alt_names, or remove it from puppet.conf; if it is the " +
@@ -96,17 +92,23 @@ func (s ExpirySettings) judge(r Result, now time.Time) Finding {
 	first, late := s.first(all, now)
 	left := first.Until.Sub(now)
 	end := first.Until.UTC().Format(time.RFC3339)
+	f.Value = fmt.Sprintf("%s, in %s: %s", end, text.Age(left), first)
+	if left <= 0 {
+		f.Value = fmt.Sprintf("%s: %s", end, first)
+	}
+
+	// What the master does with certificates is its verdict, whatever our own lists say.
+	if doubt := faultOf(r.Doubt); doubt != nil {
+		return warn(doubt.Reason, "%v", doubt)
+	}
 	if left <= 0 {
 		f.State = StateBad
 		f.Reason = Expired
-		f.Value = fmt.Sprintf("%s: %s", end, first)
 		f.Detail = fmt.Sprintf("%s expired at %s", first, end)
 		return f
 	}
-
-	f.Value = fmt.Sprintf("%s, in %s: %s", end, text.Age(left), first)
-	if r.Warning != nil {
-		return warn(FilesNotUsed, "the files on disk cannot be used: %v", r.Warning)
+	if unused := faultOf(r.Warning); unused != nil {
+		return warn(unused.Reason, "the files are not all in use as they are on disk: %v", unused)
 	}
 	if r.renewed() {
 		return warn(CertificateOnDisk, "the certificate %s was renewed on disk, not loaded: the one in use expires at %s",

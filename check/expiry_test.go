@@ -30,7 +30,7 @@ func TestExpiryWarnsOfTheFirstToEnd(t *testing.T) {
 		return &x509.RevocationList{Issuer: pkix.Name{CommonName: issuer}, ThisUpdate: now.Add(left - lifetime),
 			NextUpdate: now.Add(left)}
 	}
-	damaged := errors.New("crl.pem: no PEM block")
+	damaged := &puppetclient.Error{Reason: puppetclient.OwnFilesInvalid, Err: errors.New("crl.pem: no PEM block")}
 	unreadable := &puppetclient.Error{Reason: puppetclient.OwnFiles, Err: errors.New("the key")}
 	for _, tt := range []struct {
 		name   string
@@ -64,8 +64,8 @@ func TestExpiryWarnsOfTheFirstToEnd(t *testing.T) {
 			check.CertificateOnDisk, "in 20d: the master's certificate"},
 		{"another certificate", answer{Own: ours, Server: shown}, check.CertificateOnDisk, "m1 was renewed"},
 		{"of another host", answer{Own: elsewhere, Server: shown}, check.OK, ""},
-		{"a damaged file, before a restart", answer{Own: ours, Server: shown, Warning: damaged}, check.FilesNotUsed,
-			"no PEM"},
+		{"a damaged file, before a restart", answer{Own: ours, Server: shown, Warning: damaged},
+			puppetclient.OwnFilesInvalid, "no PEM"},
 		{"and one has expired", answer{Own: ours, Server: shown, Warning: damaged, CRLs: crls{crl("ca", year, 0)}},
 			check.Expired, ""},
 	} {

@@ -228,7 +228,7 @@ func (c *poolCheck) withoutPool(r Result, now time.Time) Finding {
 		return f.unknown(fmt.Sprint(r.PoolErr))
 	}
 	f.State = StateWarn
-	f.Reason = AuthDenied
+	f.Reason = r.Denied.Reason
 	f.Detail = r.Denied.Error() + ". Agents are served, but it is not seen whether JRubies still start or are stuck, " +
 		"and which requests hold them"
 	return f

@@ -278,8 +278,9 @@ type Result struct {
 	Pool                *Pool         // of JRubies; nil if the answer has none
 	PoolErr             error         // why there is no Pool, of a master that has answered
 
-	// Denied is set if the master's auth.conf, which masters share, denies the whole Status API. The answer
-	// itself then proves that agents are served: it came over mutual TLS from Puppet Server.
+	// Denied is set if the master says nothing of itself, and agents are served: its auth.conf, which masters share,
+	// denies the whole Status API to the certificate of this host, or the master, which is verified, requires a
+	// certificate, and none could be offered.
 	Denied   *Fault
 	Listener string // see Listening.ID; empty if it is not known
 	Waiting  int    // see Listening.Waiting; 0 if it is not known

@@ -8,8 +8,10 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/asn1"
 	"encoding/pem"
 	"fmt"
 	"math/big"
@@ -41,6 +43,12 @@ type Template struct {
 	RSA       bool     // an RSA key, as Puppet's, instead of an ECDSA key, which is made in no time
 	NotBefore time.Time
 	NotAfter  time.Time
+
+	// Negative makes the serial number negative. Go parses such a certificate only if GODEBUG has x509negativeserial=1.
+	Negative bool
+	// URI is another alternative name; empty for none. Go does not parse a certificate with one that has a blank: of the
+	// Leaf's Certificate, only Raw is set then.
+	URI string
 }
 
 // NewCA makes a self-signed authority.
@@ -76,6 +84,15 @@ func newCA(name string, parent *CA) (*CA, error) {
 
 // sign signs a certificate with the authority's own key and name.
 func (ca *CA) sign(template *x509.Certificate, public crypto.PublicKey) (*x509.Certificate, error) {
+	der, err := ca.create(template, public)
+	if err != nil {
+		return nil, err
+	}
+	return x509.ParseCertificate(der)
+}
+
+// create returns a signed certificate in DER.
+func (ca *CA) create(template *x509.Certificate, public crypto.PublicKey) ([]byte, error) {
 	ca.serial++
 	template.SerialNumber = big.NewInt(ca.serial)
 
@@ -83,7 +100,31 @@ func (ca *CA) sign(template *x509.Certificate, public crypto.PublicKey) (*x509.C
 	if err != nil {
 		return nil, fmt.Errorf("certificate %s: %w", template.Subject.CommonName, err)
 	}
-	return x509.ParseCertificate(der)
+	return der, nil
+}
+
+// negate makes the serial number of a certificate negative, which CreateCertificate does not, and signs it again.
+func (ca *CA) negate(der []byte) ([]byte, error) {
+	var c struct {
+		Signed    asn1.RawValue
+		Algorithm asn1.RawValue
+		Signature asn1.BitString
+	}
+	if _, err := asn1.Unmarshal(der, &c); err != nil {
+		return nil, err
+	}
+
+	version := []byte{0xa0, 3, 2, 1, 2} // before the serial number, which has a tag and a length, too
+	_, after, _ := bytes.Cut(c.Signed.FullBytes, version)
+	after[2] |= 0x80
+
+	digest := sha256.Sum256(c.Signed.FullBytes)
+	signature, err := ca.key.Sign(rand.Reader, digest[:], crypto.SHA256)
+	if err != nil {
+		return nil, err
+	}
+	c.Signature = asn1.BitString{Bytes: signature, BitLength: 8 * len(signature)}
+	return asn1.Marshal(c)
 }
 
 // Issue signs a certificate for a host. Like Puppet's certificates, it is valid for
@@ -104,12 +145,38 @@ func (ca *CA) Issue(t Template) (*Leaf, error) {
 	if !t.CNOnly {
 		template.DNSNames = append([]string{t.Name}, t.AltNames...)
 	}
+	if t.URI != "" {
+		template.ExtraExtensions = append(template.ExtraExtensions, t.names(template.DNSNames))
+	}
 
-	c, err := ca.sign(template, key.Public())
+	der, err := ca.create(template, key.Public())
+	if err == nil && t.Negative {
+		der, err = ca.negate(der)
+	}
 	if err != nil {
 		return nil, err
 	}
+
+	c, err := x509.ParseCertificate(der)
+	if err != nil {
+		c = &x509.Certificate{Raw: der}
+	}
 	return &Leaf{Certificate: c, Key: key}, nil
+}
+
+// names returns the extension with the alternative names, which url.URL would escape.
+func (t Template) names(dns []string) pkix.Extension {
+	const dnsName, uri = 2, 6 // tags of RFC 5280, section 4.2.1.6
+	list := []asn1.RawValue{{Class: asn1.ClassContextSpecific, Tag: uri, Bytes: []byte(t.URI)}}
+	for _, name := range dns {
+		list = append(list, asn1.RawValue{Class: asn1.ClassContextSpecific, Tag: dnsName, Bytes: []byte(name)})
+	}
+
+	value, err := asn1.Marshal(list)
+	if err != nil {
+		panic(err)
+	}
+	return pkix.Extension{Id: asn1.ObjectIdentifier{2, 5, 29, 17}, Value: value}
 }
 
 func (t Template) newKey() (crypto.Signer, error) {

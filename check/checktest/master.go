@@ -38,7 +38,7 @@ type Master struct {
 	answers  map[string][]canned
 	editTLS  func(*tls.Config)
 	trust    *x509.CertPool
-	crl      *x509.RevocationList
+	crls     []*x509.RevocationList
 	cert     tls.Certificate
 	server   *http.Server // nil while stopped
 	listener *net.TCPListener
@@ -109,7 +109,7 @@ func (m *Master) WriteFiles() error {
 	return nil
 }
 
-// Load makes the master use the certificate, CA and CRL that are on disk now,
+// Load makes the master use the certificate, CA and CRLs that are on disk now,
 // as a restart of Puppet Server would; it applies to new handshakes.
 func (m *Master) Load() error {
 	f := m.Files()
@@ -121,20 +121,31 @@ func (m *Master) Load() error {
 	}
 
 	trust := x509.NewCertPool()
-	block, _ := pem.Decode(lists) // the CA's own list is the first
-	if !trust.AppendCertsFromPEM(bundle) || block == nil {
-		return fmt.Errorf("no certificate in %s, or no list in %s", f.CA, f.CRL)
+	if !trust.AppendCertsFromPEM(bundle) {
+		return fmt.Errorf("no certificate in %s", f.CA)
 	}
-	crl, err := x509.ParseRevocationList(block.Bytes)
-	if err != nil {
-		return err
+
+	m.mu.Lock()
+	m.cert = cert
+	m.trust = trust
+	m.mu.Unlock()
+	return m.LoadCRLs(lists)
+}
+
+// LoadCRLs makes the master use these CRLs, whatever is on disk.
+func (m *Master) LoadCRLs(data []byte) error {
+	var crls []*x509.RevocationList
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		crl, err := x509.ParseRevocationList(block.Bytes)
+		if err != nil {
+			return err
+		}
+		crls = append(crls, crl)
 	}
 
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.cert = cert
-	m.trust = trust
-	m.crl = crl
+	m.crls = crls
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -96,28 +97,50 @@ func (m *Master) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // tlsConfig verifies a client certificate if one is given, as Puppet Server's
-// "client-auth: want" does, against the CA and the end of the CRL as last loaded.
+// "client-auth: want" does, against the CA and the CRLs as last loaded. Without VerifyPeerCertificate, it is a master
+// whose webserver.conf has no ssl-crl-path.
 func (m *Master) tlsConfig(*tls.ClientHelloInfo) (*tls.Config, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 
-	crl := m.crl
+	lists := m.crls
 	config := &tls.Config{
 		Certificates:           []tls.Certificate{m.cert},
 		ClientAuth:             tls.VerifyClientCertIfGiven,
 		ClientCAs:              m.trust,
 		SessionTicketsDisabled: true,
 		VerifyPeerCertificate: func(_ [][]byte, chains [][]*x509.Certificate) error {
-			if len(chains) > 0 && time.Now().After(crl.NextUpdate) {
-				return errors.New("the CRL has expired")
+			if len(chains) == 0 {
+				return nil
 			}
-			return nil
+			return refuses(chains[0], lists, time.Now())
 		},
 	}
 	if m.editTLS != nil {
 		m.editTLS(config)
 	}
 	return config, nil
+}
+
+// refuses returns why Java refuses a chain: the CRL of an issuer is missing, has expired, or lists a certificate. It
+// does not look the root up.
+func refuses(chain []*x509.Certificate, lists []*x509.RevocationList, now time.Time) error {
+	for i, issuer := range chain[1:] {
+		at := slices.IndexFunc(lists, func(crl *x509.RevocationList) bool { return crl.CheckSignatureFrom(issuer) == nil })
+		if at < 0 {
+			return errors.New("a CRL is missing")
+		}
+		if now.After(lists[at].NextUpdate) {
+			return errors.New("a CRL has expired")
+		}
+
+		for _, entry := range lists[at].RevokedCertificateEntries {
+			if entry.SerialNumber.Cmp(chain[i].SerialNumber) == 0 {
+				return errors.New("the certificate is revoked")
+			}
+		}
+	}
+	return nil
 }
 
 // SetTLS makes the master edit the TLS configuration of each new connection, as webserver.conf does; nil

@@ -85,7 +85,10 @@ type Answer struct {
 	CRLs      []*x509.RevocationList // in use, in the order of the file
 	Warning   error                  // why not all files are in use as they are on disk; nil if they are
 	Anonymous error                  // why no certificate was offered; nil if one was
-	Guessed   bool                   // see Client.Guessed; there is nothing to guess without TLS
+	// Doubt is why the server could not be verified as Files ask for, through the fault of these files: a CRL is missing
+	// or has expired, or its CA may be one that cannot be parsed. It is an *Error, or nil.
+	Doubt   error
+	Guessed bool // see Client.Guessed; there is nothing to guess without TLS
 	// Proved is set if both ends of the connection have proved who they are: the server by ServerName, the CA and
 	// the CRLs, as Files ask for, and this host because the server asked for its certificate and got it.
 	Proved bool
@@ -206,7 +209,6 @@ func (c *Client) Do(ctx context.Context, path string) (Answer, error) {
 
 	m, err := c.renew(ctx, time.Now())
 	a := c.answer(m, err)
-	a.Anonymous = nil // the connection knows whether a certificate is offered
 	a.URL = "https://" + c.Address + path
 	if c.plain() {
 		a.URL = c.Address + path
@@ -297,6 +299,9 @@ type conn struct {
 	born    time.Time
 	expires time.Time             // when the first of its certificates and CRLs does, after born; zero if none does
 	trouble error                 // why no certificate is offered
+	asked   bool                  // the server has asked for a certificate
+	checked bool                  // the server is verified by ServerName, the CA and the CRLs, as Files ask for
+	doubt   error                 // see Answer.Doubt
 	proved  bool                  // see Answer.Proved
 	lacks   string                // see Answer.Lacks
 	closed  atomic.Bool           // by Close, not by the peer
@@ -320,29 +325,22 @@ func (c *conn) shakeHands(ctx context.Context, m *material, name string) error {
 	}
 
 	config := m.clientConfig(name, own)
-	asked := false
 	offer := config.GetClientCertificate
 	config.GetClientCertificate = func(r *tls.CertificateRequestInfo) (*tls.Certificate, error) {
-		asked = true
+		c.asked = true
 		return offer(r)
 	}
 	config.VerifyConnection = func(s tls.ConnectionState) error { return c.verify(m, name, s.PeerCertificates) }
 
 	secured := tls.Client(c.Conn, config)
 	if err := secured.HandshakeContext(ctx); err != nil {
-		return err
+		return cmp.Or(c.required(err), err)
 	}
 
 	c.Conn = secured
 	c.expires = m.nextExpiry(secured.ConnectionState().PeerCertificates, c.born)
-
-	byItsName := name != "" && name == c.client.ServerName
-	if !byItsName {
-		c.lacks = c.client.ServerName
-	}
-	ownSent := asked && c.trouble == nil && m.own.Leaf != nil
-	allVerified := m.roots != nil && m.why == nil
-	c.proved = ownSent && byItsName && allVerified && !c.client.Guessed
+	ownSent := c.asked && c.trouble == nil && m.own.Leaf != nil
+	c.proved = ownSent && c.checked && m.why() == nil
 	return nil
 }
 
@@ -351,7 +349,32 @@ func (c *conn) verify(m *material, name string, peers []*x509.Certificate) error
 	if name == "" && c.client.AnyName {
 		return askByName(peers[0])
 	}
-	return m.verifyServer(peers, name, c.otherNames(peers[0]), time.Now())
+
+	want := expected{name: name, others: c.otherNames(peers[0]), onHost: local(c.Conn)}
+	doubt, fault := m.verifyServer(peers, want, time.Now())
+	if fault != nil {
+		return fault
+	}
+
+	byItsName := name != "" && name == c.client.ServerName
+	if !byItsName {
+		c.lacks = c.client.ServerName
+	}
+	c.doubt = doubt
+	filesRead := m.caErr == nil && m.crlErr == nil
+	c.checked = doubt == nil && byItsName && filesRead && !c.client.Guessed
+	return nil
+}
+
+// required returns an *Error if a TLS alert of the server says that it requires a certificate, and none could be
+// offered. Only a server that was verified is believed. In TLS 1.3 the alert is certificate_required, in TLS 1.2
+// handshake_failure (RFC 5246, section 7.4.6), and Java's is bad_certificate.
+func (c *conn) required(alert error) error {
+	noneOffered := c.asked && c.trouble != nil
+	if !noneOffered || !c.checked || !isAlert(alert, 116, 40, 42) {
+		return nil
+	}
+	return failed(CertificateRequired, "the master requires a certificate, and none is offered: %w", c.trouble)
 }
 
 // otherNames returns names that the certificate of the server may have instead of ServerName.
@@ -380,6 +403,7 @@ func (c *conn) describe(a *Answer, err error) {
 	state := secured.ConnectionState()
 	a.TLS = tls.VersionName(state.Version) + ", " + tls.CipherSuiteName(state.CipherSuite)
 	a.Server = state.PeerCertificates[0]
+	a.Doubt = c.doubt
 	a.Proved = c.proved
 	a.Lacks = c.lacks
 }
@@ -429,13 +453,12 @@ func remoteAlert(err error) bool {
 
 // refusesCertificate reports whether a TLS alert that was sent by the peer refuses the certificate of a client, or the
 // lack of one: 42 to 49 but for 47, and 116, of RFC 8446, section 6.2.
-func refusesCertificate(alert error) bool {
-	op, is := errors.AsType[*net.OpError](alert)
-	if !is {
-		return false
-	}
-	certificateAlerts := []tls.AlertError{42, 43, 44, 45, 46, 48, 49, 116}
-	return slices.ContainsFunc(certificateAlerts, func(a tls.AlertError) bool {
+func refusesCertificate(alert error) bool { return isAlert(alert, 42, 43, 44, 45, 46, 48, 49, 116) }
+
+// isAlert reports whether an error is one of these TLS alerts, sent by the peer.
+func isAlert(err error, alerts ...tls.AlertError) bool {
+	op, is := errors.AsType[*net.OpError](err)
+	return is && op.Op == "remote error" && slices.ContainsFunc(alerts, func(a tls.AlertError) bool {
 		return op.Err.Error() == a.Error() // the type of op.Err is not exported
 	})
 }

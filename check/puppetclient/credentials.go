@@ -43,19 +43,31 @@ type Files struct {
 }
 
 // Credentials reads Files, before each use. A set is used only if all of it is good: a certificate
-// that is half written, or does not match its key, leaves the last good set in use. A CA that was read stays in use
-// until there is another. The zero value with Files set is ready to use; it is safe for concurrent use.
+// that is half written, or does not match its key, leaves the last good set in use. Without a good set, each part that
+// was read stays in use until there is another: the certificate with its key, the CA, and the CRLs. The zero value with
+// Files set is ready to use; it is safe for concurrent use.
 type Credentials struct {
 	Files Files
 
-	reading singleflight.Group       // one at a time; it alone uses read and err
-	read    pemFiles                 // as last read
-	err     error                    // why the files as last read are not in use as a whole
+	reading singleflight.Group       // one at a time; it alone uses read
+	read    contents                 // as last read
 	used    atomic.Pointer[material] // nil before the first reading
+	unused  error                    // why the files as last read are not in use as a whole
 }
 
-// pemFiles is the content of the files: certificate, key, CA and CRL.
-type pemFiles [4][]byte
+// contents is what the files have: certificate, key, CA and CRL.
+type contents [4]content
+
+// content is what one file has, or why it cannot be read.
+type content struct {
+	data []byte
+	err  error // an *Error
+}
+
+// same reports whether nothing has changed from one reading to the next.
+func (c content) same(other content) bool {
+	return bytes.Equal(c.data, other.data) && fmt.Sprint(c.err) == fmt.Sprint(other.err)
+}
 
 // material returns the set to use now. The error, an *Error, says why not all of the files as
 // they are now are in use: the last good set is, or, before there was one, as much of them as is
@@ -73,44 +85,31 @@ func (c *Credentials) material(ctx context.Context) (*material, error) {
 	if last := c.used.Load(); last != nil {
 		return last, err
 	}
-	return &material{why: err}, err
+	return &material{ownErr: err, caErr: err, crlErr: err}, err
 }
 
 // refresh reads the files, and parses them if their content differs from what was read last. It
 // returns what material returns.
 func (c *Credentials) refresh() (*material, error) {
 	used := c.used.Load()
-	read, unread := c.Files.read()
-	if unread == nil && used != nil && slices.EqualFunc(read[:], c.read[:], bytes.Equal) {
-		return used, c.err
+	read := c.Files.read()
+	if used != nil && slices.EqualFunc(read[:], c.read[:], content.same) {
+		return used, c.unused
 	}
 
-	m, err := parseMaterial(c.Files, read)
-	if err != nil {
-		err = &Error{Reason: OwnFilesInvalid, Err: err}
-	}
-	if unread != nil {
-		err = unread
-		read = pemFiles{} // to be parsed when they can be read, even if they are the same
-	}
+	m := c.Files.parse(read)
 	c.read = read
-	c.err = err
-	m.why = err
-
-	// Whatever else is in use, the server goes on being verified.
-	if used != nil && m.roots == nil {
-		m.bundle = used.bundle
-		m.roots = used.roots
-		m.intermediates = used.intermediates
+	c.unused = m.why()
+	if used != nil {
+		m.keep(used)
 	}
 
 	// A set that is good as a whole stays in use until there is another.
-	partlyUsed := used == nil || used.why != nil
-	if partlyUsed || err == nil {
+	if used == nil || !used.isWhole() || m.isWhole() {
 		used = m
 		c.used.Store(m)
 	}
-	return used, c.err
+	return used, c.unused
 }
 
 // TLS returns the configuration for connections to another kind of server. The server
@@ -124,8 +123,8 @@ func (c *Credentials) TLS(ctx context.Context, serverName string) (*tls.Config, 
 	return m.clientConfig(serverName, &m.own), nil
 }
 
-// read returns the content of the files that can be read, and the first error, an *Error.
-func (f Files) read() (read pemFiles, unread error) {
+// read returns the content of the files.
+func (f Files) read() (read contents) {
 	paths := []string{f.Certificate, f.Key, f.CA}
 	if f.Revocation != RevocationOff {
 		paths = append(paths, f.CRL)
@@ -133,12 +132,12 @@ func (f Files) read() (read pemFiles, unread error) {
 
 	for i, path := range paths {
 		data, err := readFile(path)
-		read[i] = data
-		if err != nil && unread == nil {
-			unread = &Error{Reason: whyUnread(path, err), Err: err}
+		read[i].data = data
+		if err != nil {
+			read[i].err = &Error{Reason: whyUnread(path, err), Err: err}
 		}
 	}
-	return read, unread
+	return read
 }
 
 // whyUnread returns the reason for the error of a file.
@@ -159,12 +158,11 @@ func (f Files) Fit(root string, now time.Time) error {
 		*path = filepath.Join(root, *path)
 	}
 
-	read, _ := f.read() // what could not be read cannot be used either
-	m, err := parseMaterial(f, read)
+	m := f.parse(f.read())
 	if m.own.Leaf == nil || m.roots == nil {
-		return err
+		return m.why()
 	}
-	_, err = m.chains([]*x509.Certificate{m.own.Leaf}, x509.ExtKeyUsageClientAuth, now)
+	_, err := m.chains([]*x509.Certificate{m.own.Leaf}, x509.ExtKeyUsageClientAuth, now)
 	return err
 }
 
@@ -215,72 +213,140 @@ const (
 // material is one consistent set of everything a handshake needs, read from
 // the files at one moment. It is immutable.
 type material struct {
-	own           tls.Certificate // with Leaf set; zero if it cannot be used
+	own    tls.Certificate // with Leaf set; zero if it cannot be used
+	ownErr error           // why it cannot be used
+
 	bundle        []*x509.Certificate
+	bundleInPart  bool           // some of the CA's file is skipped
 	roots         *x509.CertPool // the self-signed certificates of the bundle; nil if it cannot be used
 	intermediates *x509.CertPool // the others
-	crls          []*x509.RevocationList
-	revocation    Revocation
-	why           error // why not all of the files can be used
+	caErr         error          // why the CA's file cannot be used
+
+	crls       []*x509.RevocationList
+	revocation Revocation // RevocationOff if the CRL's file cannot be used
+	crlErr     error      // why it cannot be used
+
+	skips []error // which certificates and CRLs cannot be parsed, and are left out
 }
 
-// parseMaterial returns as much of the files as can be used, and the first error. Without a
-// usable certificate and key, own is zero; without a CA bundle, roots is nil, and without CRLs,
-// nothing is looked up in them.
-func parseMaterial(f Files, p pemFiles) (*material, error) {
-	m := &material{revocation: f.Revocation}
+// why returns why the files are not in use as they are on disk, an *Error; nil if they are.
+func (m *material) why() error { return cmp.Or(m.ownErr, m.caErr, m.crlErr, m.skipped()) }
 
-	ownErr := m.parseOwn(p[0], p[1])
-	if ownErr != nil {
-		ownErr = fmt.Errorf("%s with key %s: %w", f.Certificate, f.Key, ownErr)
+// skipped returns what is left out, an *Error; nil if nothing is.
+func (m *material) skipped() error {
+	if len(m.skips) == 0 {
+		return nil
+	}
+	if more := len(m.skips) - 1; more > 0 {
+		return failed(OwnFilesSkipped, "%w, and %d more", m.skips[0], more)
+	}
+	return &Error{Reason: OwnFilesSkipped, Err: m.skips[0]}
+}
+
+// isWhole reports whether each of the files can be used, at least in part.
+func (m *material) isWhole() bool { return cmp.Or(m.ownErr, m.caErr, m.crlErr) == nil }
+
+// keep takes from the set that was used before what cannot be used now.
+func (m *material) keep(used *material) {
+	if m.own.Leaf == nil {
+		m.own = used.own
+	}
+	if m.roots == nil {
+		m.bundle = used.bundle
+		m.bundleInPart = used.bundleInPart
+		m.roots = used.roots
+		m.intermediates = used.intermediates
+	}
+	if m.crlErr != nil {
+		m.crls = used.crls
+		m.revocation = used.revocation
+	}
+}
+
+// parse returns as much of the files as can be used. Without a usable certificate and key, own is zero; without a CA
+// bundle, roots is nil, and without CRLs, nothing is looked up in them.
+func (f Files) parse(read contents) *material {
+	m := &material{revocation: f.Revocation}
+	certificate, key, ca, crl := read[0], read[1], read[2], read[3]
+
+	m.ownErr = cmp.Or(certificate.err, key.err)
+	if m.ownErr == nil {
+		m.ownErr = within(f.Certificate+" with key "+f.Key, m.parseOwn(certificate.data, key.data))
+	}
+	if m.ownErr != nil {
 		m.own = tls.Certificate{}
 	}
 
-	caErr := m.parseBundle(p[2])
-	if caErr != nil {
-		caErr = fmt.Errorf("%s: %w", f.CA, caErr)
+	m.caErr = ca.err
+	if m.caErr == nil {
+		m.caErr = within(f.CA, m.parseBundle(f.CA, ca.data))
+	}
+	if m.caErr != nil {
 		m.bundle = nil
 		m.roots = nil
 	}
 
-	var crlErr error
-	if m.revocation != RevocationOff {
-		crlErr = m.parseCRLs(p[3])
+	if f.Revocation == RevocationOff {
+		return m
 	}
-	if crlErr != nil {
-		crlErr = fmt.Errorf("%s: %w", f.CRL, crlErr)
+	m.crlErr = crl.err
+	if m.crlErr == nil {
+		m.crlErr = within(f.CRL, m.parseCRLs(f.CRL, crl.data))
+	}
+	if m.crlErr != nil {
 		m.crls = nil
 		m.revocation = RevocationOff
 	}
+	return m
+}
 
-	return m, cmp.Or(ownErr, caErr, crlErr)
+// within returns the *Error for a file that cannot be used; nil if err is.
+func within(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	reason := OwnFilesInvalid
+	if known, is := errors.AsType[*Error](err); is {
+		reason = known.Reason
+	}
+	return failed(reason, "%s: %w", path, err)
 }
 
 // parseOwn reads a certificate, with any intermediates after it, and its key
 // in PKCS#1, SEC1 or PKCS#8 form.
-func (m *material) parseOwn(certificate, key []byte) (err error) {
-	if _, err := blocks(certificate, "certificate"); err != nil {
+func (m *material) parseOwn(certificate, key []byte) error {
+	list, err := elements(certificate, "certificate")
+	if err != nil {
 		return err
 	}
-	if _, err := blocks(key, "key"); err != nil {
+	if _, err := elements(key, "key"); err != nil {
 		return err
 	}
+
 	m.own, err = tls.X509KeyPair(certificate, key)
+	if err == nil {
+		return nil
+	}
+	if _, unparsable := x509.ParseCertificate(list[0].der); unparsable != nil && list[0].der != nil {
+		return &Error{Reason: OwnCertUnreadable, Err: unparsable}
+	}
 	return err
 }
 
 // parseBundle splits Puppet's CA file into trust anchors, which are self-signed, and
 // intermediates. The order in the file does not matter.
-func (m *material) parseBundle(data []byte) error {
-	list, err := blocks(data, "CA", "CERTIFICATE", "TRUSTED CERTIFICATE")
+func (m *material) parseBundle(path string, data []byte) error {
+	list, err := elements(data, "CA", "CERTIFICATE", "TRUSTED CERTIFICATE")
 	if err != nil {
 		return err
 	}
 
-	for _, block := range list {
-		c, err := x509.ParseCertificate(block.Bytes)
+	for _, e := range list {
+		c, err := x509.ParseCertificate(e.der)
 		if err != nil {
-			return fmt.Errorf("CA certificate: %w", err)
+			m.skips = append(m.skips, fmt.Errorf("%s in %s: %w", e.place, path, err))
+			m.bundleInPart = true
+			continue
 		}
 		m.bundle = append(m.bundle, c)
 	}
@@ -295,33 +361,50 @@ func (m *material) parseBundle(data []byte) error {
 		}
 	}
 	if m.roots.Equal(x509.NewCertPool()) {
-		return errors.New("no self-signed root in the CA file")
+		return m.lacks("no self-signed root in the CA file")
 	}
 	return nil
 }
 
-func (m *material) parseCRLs(data []byte) error {
-	list, err := blocks(data, "CRL", "X509 CRL")
+func (m *material) parseCRLs(path string, data []byte) error {
+	list, err := elements(data, "CRL", "X509 CRL")
 	if err != nil {
 		return err
 	}
-	if len(list) == 0 {
-		return errors.New("no X509 CRL in the CRL file")
-	}
 
-	for _, block := range list {
-		crl, err := x509.ParseRevocationList(block.Bytes)
+	for _, e := range list {
+		crl, err := x509.ParseRevocationList(e.der)
 		if err != nil {
-			return fmt.Errorf("CRL: %w", err)
+			m.skips = append(m.skips, fmt.Errorf("%s in %s: %w", e.place, path, err))
+			continue
 		}
 		m.crls = append(m.crls, crl)
+	}
+	if len(m.crls) == 0 {
+		return m.lacks("no X509 CRL in the CRL file")
 	}
 	return nil
 }
 
-// blocks returns the PEM blocks of these types. A file that is empty, half written or has too many is an error.
-func blocks(data []byte, what string, types ...string) (list []*pem.Block, err error) {
-	begins := bytes.Count(data, []byte("-----BEGIN "))
+// lacks returns the error for a file that lacks something, unless that is what is skipped.
+func (m *material) lacks(what string) error {
+	if skipped := m.skipped(); skipped != nil {
+		return failed(OwnFilesSkipped, "%s that can be parsed: %w", what, skipped)
+	}
+	return errors.New(what)
+}
+
+// element is a block of a PEM file.
+type element struct {
+	der   []byte // nil if it is not PEM
+	place string // in the file
+}
+
+// elements returns the blocks of these types, or all without types. A file that is empty, half written or has too many
+// is an error. Each block is decoded by itself, so that one that is not PEM is not taken for a part of the next.
+func elements(data []byte, what string, types ...string) (list []element, err error) {
+	begin := []byte("-----BEGIN ")
+	begins := bytes.Count(data, begin)
 	ends := bytes.Count(data, []byte("-----END "))
 	if begins == 0 || begins != ends {
 		return nil, fmt.Errorf("the %s file is not complete PEM: %d BEGIN and %d END lines", what, begins, ends)
@@ -330,12 +413,17 @@ func blocks(data []byte, what string, types ...string) (list []*pem.Block, err e
 		return nil, fmt.Errorf("the %s file has %d certificates, keys and CRLs, more than %d", what, begins, maxBlocks)
 	}
 
-	block, rest := pem.Decode(data)
-	for block != nil {
-		if slices.Contains(types, block.Type) {
-			list = append(list, block)
+	for i, text := range bytes.Split(data, begin)[1:] {
+		kind, _, _ := bytes.Cut(text, []byte("-----"))
+		if len(types) > 0 && !slices.Contains(types, string(kind)) {
+			continue
 		}
-		block, rest = pem.Decode(rest)
+
+		e := element{place: fmt.Sprintf("block %d of %d", i+1, begins)}
+		if block, _ := pem.Decode(slices.Concat(begin, text)); block != nil {
+			e.der = block.Bytes
+		}
+		list = append(list, e)
 	}
 	return list, nil
 }

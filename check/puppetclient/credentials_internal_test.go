@@ -60,6 +60,11 @@ func newHost(number byte) host {
 	}
 }
 
+// read returns the files of a host as they were read.
+func (h host) read() contents {
+	return contents{{data: h.certificate}, {data: h.key}, {data: h.ca}, {data: h.crl}}
+}
+
 // write writes the files of a host to a directory.
 func (h host) write(t *testing.T) Files {
 	t.Helper()
@@ -151,7 +156,7 @@ func TestACAThatWasReadStaysInUse(t *testing.T) {
 			must(0, os.WriteFile(step.file, step.data, 0o600))
 		}
 		m, err := c.material(t.Context())
-		if err == nil || m.why == nil {
+		if err == nil || m.why() == nil {
 			t.Errorf("%s: all files are good", step.name)
 		}
 		block, _ := pem.Decode(step.want.ca)
@@ -165,15 +170,15 @@ func TestABundleOfThousandsIsRefused(t *testing.T) {
 	h := newHost(1)
 	files := Files{Certificate: "certificate", Key: "key", CA: "ca", CRL: "crl"}
 	many := func(data []byte, n int) []byte { return []byte(strings.Repeat(string(data), n)) }
-	most := pemFiles{h.certificate, h.key, many(h.ca, maxBlocks), many(h.crl, maxBlocks)}
-	if _, err := parseMaterial(files, most); err != nil {
+	most := host{h.certificate, h.key, many(h.ca, maxBlocks), many(h.crl, maxBlocks)}
+	if err := files.parse(most.read()).why(); err != nil {
 		t.Errorf("%d are refused: %v", maxBlocks, err)
 	}
-	for name, read := range map[string]pemFiles{
+	for name, h := range map[string]host{
 		"CA":  {h.certificate, h.key, many(h.ca, maxBlocks+1), h.crl},
 		"CRL": {h.certificate, h.key, h.ca, many(h.crl, maxBlocks+1)},
 	} {
-		if _, err := parseMaterial(files, read); err == nil || !strings.Contains(err.Error(), "the "+name+" file has 201") {
+		if err := files.parse(h.read()).why(); err == nil || !strings.Contains(err.Error(), "the "+name+" file has 201") {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
@@ -193,15 +198,14 @@ func FuzzMaterial(f *testing.F) {
 	trusted := must(x509.ParseCertificate(block.Bytes))
 	f.Fuzz(func(t *testing.T, certificate, key, ca, crl []byte) {
 		now := noon()
-		m, err := parseMaterial(Files{Certificate: "c", Key: "k", CA: "a", CRL: "l"}, pemFiles{certificate, key, ca, crl})
-		m.why = err
-		if (m.own.Leaf == nil || m.roots == nil) && err == nil {
+		m := Files{Certificate: "c", Key: "k", CA: "a", CRL: "l"}.parse(host{certificate, key, ca, crl}.read())
+		if (m.own.Leaf == nil || m.roots == nil) && m.why() == nil {
 			t.Error("files that cannot be used, without an error")
 		}
 		if len(m.bundle) > maxBlocks || len(m.crls) > maxBlocks {
 			t.Errorf("%d CA certificates and %d CRLs are kept", len(m.bundle), len(m.crls))
 		}
-		refused := m.verifyServer([]*x509.Certificate{server}, "puppet1", nil, now)
+		doubt, refused := m.verifyServer([]*x509.Certificate{server}, expected{name: "puppet1"}, now)
 		trusts := false
 		for _, c := range m.bundle {
 			trusts = trusts || bytes.Equal(c.RawSubjectPublicKeyInfo, trusted.RawSubjectPublicKeyInfo)
@@ -209,7 +213,8 @@ func FuzzMaterial(f *testing.F) {
 		if refused == nil && m.roots != nil && !trusts {
 			t.Error("a server of another CA is verified")
 		}
-		for _, err := range []error{refused, m.trouble(now), m.ownError(now)} {
+		ownDoubt, ownFault := m.verifyOwn(now)
+		for _, err := range []error{refused, doubt, ownDoubt, ownFault, m.why()} {
 			if err != nil && (len(err.Error()) > maxText || !utf8.ValidString(err.Error())) {
 				t.Errorf("a text of %d bytes", len(err.Error()))
 			}

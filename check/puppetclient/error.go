@@ -1,12 +1,14 @@
 package puppetclient
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -37,6 +39,12 @@ const (
 	OwnCertRevoked     Reason = "own-certificate-revoked"
 	OwnCertForeign     Reason = "own-certificate-of-another-ca"
 	OwnCertRefused     Reason = "own-certificate-refused"
+	// Go cannot parse the certificate. Other programs may.
+	OwnCertUnreadable Reason = "own-certificate-unreadable"
+	// Some certificates or CRLs in the files cannot be parsed.
+	OwnFilesSkipped Reason = "own-files-skipped"
+	// The server, which is verified, requires a certificate, and none could be offered.
+	CertificateRequired Reason = "certificate-required"
 
 	// The server's certificate, and what it is verified with.
 	ServerCertExpired     Reason = "server-certificate-expired"
@@ -44,9 +52,11 @@ const (
 	ServerCertRevoked     Reason = "server-certificate-revoked"
 	ServerCertUntrusted   Reason = "server-certificate-untrusted"
 	ServerCertName        Reason = "server-certificate-name"
-	CAExpired             Reason = "ca-expired"
-	CRLExpired            Reason = "crl-expired"
-	CRLMissing            Reason = "crl-missing"
+	// Go cannot parse the certificate. Agents may.
+	ServerCertUnreadable Reason = "server-certificate-unreadable"
+	CAExpired            Reason = "ca-expired"
+	CRLExpired           Reason = "crl-expired"
+	CRLMissing           Reason = "crl-missing"
 	// NotVerified is the reason for a server on another host if it is not known what to verify it with.
 	NotVerified Reason = "not-verified"
 
@@ -99,9 +109,15 @@ func classify(err error, m *material, c *conn, address string, now time.Time) er
 		return failed(TLSFailed, "TLS with %s: %w", address, alert)
 	}
 
+	if c != nil {
+		if err := c.required(alert); err != nil {
+			return err
+		}
+	}
+
 	// The files may show why the server refuses the certificate.
-	if err := m.ownError(now); err != nil {
-		return err
+	if doubt, fault := m.verifyOwn(now); cmp.Or(fault, doubt) != nil {
+		return cmp.Or(fault, doubt)
 	}
 	return failed(OwnCertRefused, "the master refused our certificate %s: %w", m.own.Leaf.Subject.CommonName, alert)
 }
@@ -128,6 +144,11 @@ func networkError(err error, address string) *Error {
 	_, notTLS := errors.AsType[tls.RecordHeaderError](err)
 	if weRefuse || notTLS {
 		return failed(TLSFailed, "TLS with %s: %w", address, err)
+	}
+
+	// crypto/tls has no type for this error.
+	if strings.Contains(err.Error(), "tls: failed to parse certificate from server") {
+		return failed(ServerCertUnreadable, "the certificate of %s, which agents may accept: %w", address, err)
 	}
 
 	ends := []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE}

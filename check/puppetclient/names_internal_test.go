@@ -67,22 +67,23 @@ func TestAnImportedCAIsFoundWhateverTypeItsNameHas(t *testing.T) {
 		NextUpdate: now.Add(time.Hour / 2),
 	}, ca, caKey))
 	m := &material{revocation: RevocationLeaf}
-	if err := m.parseCRLs(pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: crl})); err != nil {
+	if err := m.parseCRLs("crl", pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: crl})); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.parseBundle(bundle); err != nil {
+	if err := m.parseBundle("ca", bundle); err != nil {
 		t.Fatal(err)
 	}
 	leaf := sign(asn1.TagUTF8String, "puppet1", leafKey, ca, caKey)
-	if err := m.verifyServer([]*x509.Certificate{leaf}, "puppet1", nil, now); err != nil {
-		t.Errorf("a master whose agents are served: %v", err)
+	want := expected{name: "puppet1"}
+	if doubt, fault := m.verifyServer([]*x509.Certificate{leaf}, want, now); doubt != nil || fault != nil {
+		t.Errorf("a master whose agents are served: %v, %v", doubt, fault)
 	}
 	if first := m.nextExpiry([]*x509.Certificate{leaf}, now); first.Sub(now) > time.Hour/2 {
 		t.Errorf("the connection is kept until %s, beyond the CRL", first)
 	}
 	ca.PublicKey = rootKey.Public()
 	forged := sign(asn1.TagUTF8String, "puppet1", leafKey, ca, rootKey)
-	if err := m.verifyServer([]*x509.Certificate{forged}, "puppet1", nil, now); err == nil {
+	if _, fault := m.verifyServer([]*x509.Certificate{forged}, want, now); fault == nil {
 		t.Error("a certificate with a signature of another key was accepted")
 	}
 }

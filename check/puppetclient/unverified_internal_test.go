@@ -1,10 +1,12 @@
 package puppetclient
 
 import (
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"errors"
 	"net"
+	"strings"
 	"testing"
 	"time"
 )
@@ -88,6 +90,21 @@ func TestAnUnknownServerIsCalledByANameInItsCertificate(t *testing.T) {
 	}
 }
 
+// A name that looks like the one in the certificate is told apart.
+func TestNamesThatLookAlikeAreToldApart(t *testing.T) {
+	m1 := &x509.Certificate{DNSNames: []string{"m1", "puppet"}}
+	for name, want := range map[string]string{
+		"m1\u00a0": `is not for "m1\u00a0", but for m1, puppet`,
+		"m1\u200b": `is not for "m1\u200b", but for m1, puppet`,
+		"m\u0131":  `is not for "m\u0131", but for m1, puppet`,
+		"m2":       "is not for m2, but for m1, puppet",
+	} {
+		if got := named(m1, name).Error(); !strings.HasSuffix(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // An empty name must never pass for one that is not known.
 func TestAnEmptyNameIsNeverVerified(t *testing.T) {
 	for _, c := range []*x509.Certificate{
@@ -102,18 +119,19 @@ func TestAnEmptyNameIsNeverVerified(t *testing.T) {
 	}
 }
 
-func TestWithoutTheCAAnExpiredCRLIsSeen(t *testing.T) {
+// Without the CA no signature of a CRL can be verified, but its end may explain why the server refuses us.
+func TestWithoutTheCAAnExpiredCRLExplainsARefusal(t *testing.T) {
 	now := time.Now()
 	list := func(issuer string, made, end time.Duration) *x509.RevocationList {
 		name := pkix.Name{CommonName: issuer}
 		return &x509.RevocationList{Issuer: name, ThisUpdate: now.Add(made), NextUpdate: now.Add(end)}
 	}
-	server := []*x509.Certificate{{
+	own := &x509.Certificate{
 		Subject:   pkix.Name{CommonName: "m1"},
 		Issuer:    pkix.Name{CommonName: "Puppet CA"},
 		NotBefore: now.Add(-time.Hour),
 		NotAfter:  now.Add(time.Hour),
-	}}
+	}
 	for _, tt := range []struct {
 		name    string
 		crls    []*x509.RevocationList
@@ -127,9 +145,13 @@ func TestWithoutTheCAAnExpiredCRLIsSeen(t *testing.T) {
 		{"of a former CA", []*x509.RevocationList{list("Puppet CA", -time.Hour, time.Hour),
 			list("Old CA", -2*time.Hour, -time.Hour)}, false},
 	} {
-		err := (&material{crls: tt.crls}).verifyServer(server, "m1", nil, now)
-		if e, is := errors.AsType[*Error](err); is != tt.expired || is && e.Reason != CRLExpired {
-			t.Errorf("%s: %v", tt.name, err)
+		m := &material{own: tls.Certificate{Leaf: own}, crls: tt.crls}
+		doubt, fault := m.verifyOwn(now)
+		if e, is := errors.AsType[*Error](doubt); fault != nil || is != tt.expired || is && e.Reason != CRLExpired {
+			t.Errorf("%s: %v, %v", tt.name, doubt, fault)
+		}
+		if _, fault := m.verifyServer([]*x509.Certificate{own}, expected{name: "m1"}, now); fault != nil {
+			t.Errorf("%s: the server is at fault: %v", tt.name, fault)
 		}
 	}
 }

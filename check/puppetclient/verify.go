@@ -2,6 +2,7 @@ package puppetclient
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -9,7 +10,12 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/pmcheck/pmcheck/check/text"
 )
+
+// maxNames bounds the names of a certificate in the text of an error.
+const maxNames = 10
 
 // clientConfig builds the TLS configuration. It verifies by itself: crypto/tls refuses
 // the certificates of old Puppet CAs, which have the host's name in the common name
@@ -22,7 +28,8 @@ func (m *material) clientConfig(serverName string, own *tls.Certificate) *tls.Co
 		CipherSuites:       cipherSuites(),
 		InsecureSkipVerify: true, // replaced by VerifyConnection
 		VerifyConnection: func(s tls.ConnectionState) error {
-			return m.verifyServer(s.PeerCertificates, serverName, nil, time.Now())
+			_, err := m.verifyServer(s.PeerCertificates, expected{name: serverName}, time.Now())
+			return err
 		},
 		// crypto/tls offers a certificate only if the server names its direct issuer.
 		// A master names its root, so with an intermediate CA the probe would
@@ -55,40 +62,61 @@ type otherNameError struct {
 // Unwrap returns what is wrong with the certificate.
 func (e *otherNameError) Unwrap() error { return e.error }
 
-// verifyServer verifies a server as an agent does: chain, name, and revocation as
-// deep as configured. Without a CA bundle it verifies dates, name, and that the CRLs have not expired. The error is or
-// wraps an *Error. If the certificate lacks the name and has one of the others, the error is an *otherNameError.
-func (m *material) verifyServer(peers []*x509.Certificate, name string, others []string, now time.Time) error {
-	if m.roots == nil {
-		return m.verifyWithoutCA(peers, name, now)
-	}
-
-	leaf := peers[0]
-	chains, err := m.chains(peers, x509.ExtKeyUsageServerAuth, now)
-	if err != nil {
-		return serverError(leaf, err, now)
-	}
-
-	if err := named(leaf, name); err != nil {
-		for _, other := range others {
-			if named(leaf, other) == nil {
-				return &otherNameError{name: other, error: err}
-			}
-		}
-		return err
-	}
-	return m.checkRevocation(chains[0], ServerCertRevoked, now)
+// expected is what the certificate of a server must show.
+type expected struct {
+	name   string
+	others []string // names that it may have instead
+	onHost bool     // the server is on this host, and need not be verified with the CA if that cannot be read
 }
 
-func (m *material) verifyWithoutCA(peers []*x509.Certificate, name string, now time.Time) error {
+// verifyServer verifies a server as an agent does: chain, name, and revocation as deep as configured. Without a CA
+// bundle it verifies dates and name.
+//
+// The fault is or wraps an *Error. If the certificate lacks the name and has one of the others, the fault is an
+// *otherNameError. The doubt, also an *Error, says what could not be verified: only the files of this host are to
+// blame for that, so what the server does with our certificate decides.
+func (m *material) verifyServer(peers []*x509.Certificate, want expected, now time.Time) (doubt, fault error) {
 	leaf := peers[0]
+	if m.roots == nil {
+		return nil, verifyWithoutCA(leaf, want.name, now)
+	}
+
+	chains, err := m.chains(peers, x509.ExtKeyUsageServerAuth, now)
+	if m.mayHaveSkippedCA(err) {
+		untrusted := fmt.Errorf("the master is not verified, since its CA may be what is skipped: %w", m.skipped())
+		if !want.onHost {
+			return nil, &Error{Reason: NotVerified, Err: untrusted}
+		}
+		return &Error{Reason: OwnFilesSkipped, Err: untrusted}, verifyWithoutCA(leaf, want.name, now)
+	}
+	if err != nil {
+		return nil, serverError(leaf, err, now)
+	}
+
+	if err := named(leaf, want.name); err != nil {
+		for _, other := range want.others {
+			if named(leaf, other) == nil {
+				return nil, &otherNameError{name: other, error: err}
+			}
+		}
+		return nil, err
+	}
+	return m.lookUp(chains[0], ServerCertRevoked, now)
+}
+
+// verifyWithoutCA verifies what a certificate says of itself.
+func verifyWithoutCA(leaf *x509.Certificate, name string, now time.Time) error {
 	if now.Before(leaf.NotBefore) || now.After(leaf.NotAfter) {
 		return serverError(leaf, x509.CertificateInvalidError{Cert: leaf, Reason: x509.Expired}, now)
 	}
-	if err := named(leaf, name); err != nil {
-		return err
-	}
-	return m.anyExpired(peers, now)
+	return named(leaf, name)
+}
+
+// mayHaveSkippedCA reports whether the issuer of a certificate, which was not found, may be one of the bundle's that
+// could not be parsed.
+func (m *material) mayHaveSkippedCA(err error) bool {
+	_, isForeign := errors.AsType[x509.UnknownAuthorityError](err)
+	return isForeign && m.bundleInPart
 }
 
 // chains verifies the first certificate that was sent, with the others as intermediates.
@@ -150,26 +178,32 @@ func validity(c *x509.Certificate) string {
 
 func rfc3339(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// named accepts a name in the subject alternative names, or, in a
-// certificate that has none, in the common name: Puppet's CA has put both
-// there only since Puppet Server 6.15.2 and 7.1.0.
+// named accepts a name in the subject alternative names, or, in a certificate whose alternative names are neither of
+// hosts nor addresses, in the common name, as OpenSSL does: Puppet's CA has put both there only since Puppet Server
+// 6.15.2 and 7.1.0.
 func named(c *x509.Certificate, name string) error {
 	if name == "" {
 		return failed(NotVerified, "the server's certname is not known")
 	}
 
-	altNames := len(c.DNSNames) + len(c.IPAddresses) + len(c.EmailAddresses) + len(c.URIs)
-	if altNames > 0 {
-		if err := c.VerifyHostname(name); err != nil {
-			return &Error{Reason: ServerCertName, Err: err}
+	has := []string{c.Subject.CommonName}
+	fits := strings.EqualFold(c.Subject.CommonName, name)
+	if len(c.DNSNames)+len(c.IPAddresses) > 0 {
+		has = slices.Clone(c.DNSNames)
+		for _, ip := range c.IPAddresses {
+			has = append(has, ip.String())
 		}
+		fits = c.VerifyHostname(name) == nil
+	}
+	if fits {
 		return nil
 	}
 
-	if !strings.EqualFold(c.Subject.CommonName, name) {
-		return failed(ServerCertName, "the server's certificate is for %s, not %s", c.Subject.CommonName, name)
+	for i := range has {
+		has[i] = text.Exact(has[i])
 	}
-	return nil
+	return failed(ServerCertName, "the server's certificate is not for %s, but for %s", text.Exact(name),
+		strings.Join(text.First(has, maxNames), ", "))
 }
 
 // askByName returns the error for a server whose certname is not known: an *otherNameError with a name for which its
@@ -190,21 +224,6 @@ func namesIn(c *x509.Certificate) (list []string) {
 		list = append(list, strings.Replace(name, "*", "puppet", 1))
 	}
 	return list
-}
-
-// anyExpired returns an error if the newest CRL of an issuer of these certificates has expired: the server, which has
-// the same CRLs, refuses every client then. Without the CA, no signature can be verified.
-func (m *material) anyExpired(certificates []*x509.Certificate, now time.Time) error {
-	for _, c := range certificates {
-		crl := m.newest(func(crl *x509.RevocationList) bool { return crl.Issuer.String() == c.Issuer.String() })
-		if crl == nil {
-			continue
-		}
-		if err := expired(crl, now); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // newest returns the latest of the CRLs that match, or nil.
@@ -229,13 +248,14 @@ func expired(crl *x509.RevocationList, now time.Time) error {
 	return failed(CRLExpired, "the CRL of %s expired at %s", crl.Issuer.CommonName, rfc3339(crl.NextUpdate))
 }
 
-// checkRevocation looks up a verified chain in the CRLs, as deep as configured. revoked
-// is the reason of the error if a certificate is listed.
-func (m *material) checkRevocation(chain []*x509.Certificate, revoked Reason, now time.Time) error {
+// lookUp looks up a verified chain in the CRLs, as deep as configured. The fault, with the reason revoked, says that a
+// certificate is listed. The doubt says that a list is missing or has expired: a server that has loaded such a list
+// refuses every client, and one that uses no list refuses none.
+func (m *material) lookUp(chain []*x509.Certificate, revoked Reason, now time.Time) (doubt, fault error) {
 	depth := len(chain)
 	switch m.revocation {
 	case RevocationOff:
-		return nil
+		return nil, nil
 	case RevocationLeaf:
 		depth = 1
 	}
@@ -244,17 +264,32 @@ func (m *material) checkRevocation(chain []*x509.Certificate, revoked Reason, no
 		issuer := chain[min(i+1, len(chain)-1)] // the root signed itself
 		crl := m.signedBy(issuer)
 		if crl == nil {
-			return failed(CRLMissing, "no CRL of %s in the CRL file", issuer.Subject.CommonName)
-		}
-		if err := expired(crl, now); err != nil {
-			return err
+			doubt = cmp.Or(doubt, m.missing(issuer))
+			continue
 		}
 
-		for _, entry := range crl.RevokedCertificateEntries {
-			if entry.SerialNumber.Cmp(c.SerialNumber) == 0 {
-				return failed(revoked, "certificate %s (serial %X) was revoked at %s",
-					c.Subject.CommonName, c.SerialNumber, rfc3339(entry.RevocationTime))
-			}
+		if fault := listed(crl, c, revoked); fault != nil {
+			return nil, fault
+		}
+		doubt = cmp.Or(doubt, expired(crl, now))
+	}
+	return doubt, nil
+}
+
+// missing returns the error for a CA of which there is no CRL.
+func (m *material) missing(issuer *x509.Certificate) error {
+	if skipped := m.skipped(); skipped != nil {
+		return failed(CRLMissing, "no CRL of %s in the CRL file can be read: %w", issuer.Subject.CommonName, skipped)
+	}
+	return failed(CRLMissing, "no CRL of %s in the CRL file", issuer.Subject.CommonName)
+}
+
+// listed returns an error with the reason revoked if a CRL lists a certificate.
+func listed(crl *x509.RevocationList, c *x509.Certificate, revoked Reason) error {
+	for _, entry := range crl.RevokedCertificateEntries {
+		if entry.SerialNumber.Cmp(c.SerialNumber) == 0 {
+			return failed(revoked, "certificate %s (serial %X) was revoked at %s",
+				c.Subject.CommonName, c.SerialNumber, rfc3339(entry.RevocationTime))
 		}
 	}
 	return nil
@@ -267,43 +302,46 @@ func (m *material) signedBy(issuer *x509.Certificate) *x509.RevocationList {
 	})
 }
 
-// ownError returns why a server may refuse our certificate, as far as the files show;
-// nil if they show nothing.
-func (m *material) ownError(now time.Time) error {
+// verifyOwn finds out, as far as the files show, whether a server would refuse our certificate. The fault, an *Error,
+// says why it would. The doubt says why it may refuse any certificate: see lookUp.
+func (m *material) verifyOwn(now time.Time) (doubt, fault error) {
 	leaf := m.own.Leaf
 	if leaf == nil {
-		return m.why
+		return nil, m.ownErr
 	}
 	if now.After(leaf.NotAfter) {
-		return failed(OwnCertExpired, "our certificate %s", validity(leaf))
+		return nil, failed(OwnCertExpired, "our certificate %s", validity(leaf))
 	}
 	if now.Before(leaf.NotBefore) {
-		return failed(OwnCertNotYetValid, "our certificate %s", validity(leaf))
+		return nil, failed(OwnCertNotYetValid, "our certificate %s", validity(leaf))
 	}
 	if m.roots == nil {
-		return nil // there is nothing to compare it with
+		return m.expiredByName(leaf, now), nil // no signature can be verified
 	}
 
 	chains, err := m.chains([]*x509.Certificate{leaf}, x509.ExtKeyUsageClientAuth, now)
+	if m.mayHaveSkippedCA(err) {
+		return m.expiredByName(leaf, now), nil
+	}
 	if err != nil {
-		return failed(OwnCertForeign, "our certificate %s was issued by %s: %w",
+		return nil, failed(OwnCertForeign, "our certificate %s was issued by %s: %w",
 			leaf.Subject.CommonName, leaf.Issuer.CommonName, err)
 	}
-	return m.checkRevocation(chains[0], OwnCertRevoked, now)
+	return m.lookUp(chains[0], OwnCertRevoked, now)
 }
 
-// trouble returns why our certificate is not offered: it cannot be used, or a server would refuse
-// it, as far as the files show.
-func (m *material) trouble(now time.Time) error {
-	err := m.ownError(now)
-	e, is := errors.AsType[*Error](err)
-	if !is {
-		return err
-	}
-
-	// A server with such a CRL refuses every client: a certificate must be offered to see that.
-	if e.Reason == CRLExpired || e.Reason == CRLMissing {
+// expiredByName returns an error if the newest CRL in the name of the issuer of a certificate has expired.
+func (m *material) expiredByName(c *x509.Certificate, now time.Time) error {
+	crl := m.newest(func(crl *x509.RevocationList) bool { return crl.Issuer.String() == c.Issuer.String() })
+	if crl == nil {
 		return nil
 	}
-	return err
+	return expired(crl, now)
+}
+
+// trouble returns why our certificate is not offered: it cannot be used, or a server would refuse it, as far as the
+// files show.
+func (m *material) trouble(now time.Time) error {
+	_, fault := m.verifyOwn(now)
+	return fault
 }

@@ -5,6 +5,7 @@ package text
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -80,6 +81,16 @@ func printable(r rune) rune {
 		return -1
 	}
 	return r
+}
+
+// Exact returns a name as it is if it has nothing but visible ASCII characters, and otherwise quoted with escapes: a
+// no-break space or a letter of another alphabet makes two names differ that look alike.
+func Exact(name string) string {
+	isOdd := func(r rune) bool { return r <= ' ' || r > '~' }
+	if name != "" && !strings.ContainsFunc(name, isOdd) {
+		return name
+	}
+	return strconv.QuoteToASCII(name)
 }
 
 // First returns the first items of a list and, if it has more than most, how many more.

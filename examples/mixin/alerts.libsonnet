@@ -196,9 +196,9 @@
         alert(
           'PmcheckOwnFiles',
           severities.week,
-          m('check_reason_info', 'reason=~"own-.*"'),
+          m('check_reason_info', 'reason=~"own-.*|crl-.*"'),
           '10m',
-          'pmcheck on {{ $labels.instance }} asks the master without a client certificate: {{ $labels.reason }}',
+          'pmcheck on {{ $labels.instance }} cannot use all of its own files: {{ $labels.reason }}',
           'Balancers are answered by what is true of the master, but an expired CRL that refuses agents may go unseen.',
         ),
         alert(

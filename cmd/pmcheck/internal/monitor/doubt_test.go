@@ -36,7 +36,6 @@ type doubt struct {
 
 	reason check.Reason // of the check identity
 	says   string       // in its detail
-	blind  bool         // with no certificate to offer and no CRL known, it cannot be seen that agents are refused
 }
 
 const okLines = "[main]\ncertname = " + certname + "\n"
@@ -68,7 +67,7 @@ func doubts() []doubt {
 		{name: "unreadable, default paths, another name in the certificate", shows: pool, spoil: unread, reason: unreadable,
 			says: fit},
 		{name: "unreadable, files elsewhere", spoil: unread, elsewhere: true, reason: puppetclient.NotVerified,
-			says: unverified, blind: true},
+			says: unverified},
 		{name: "missing, known", spoil: func(dir, _ string) { os.Remove(filepath.Join(dir, "puppet.conf")) }, elsewhere: true,
 			known: true, reason: unreadable, says: last},
 		{name: "an unknown reference, known", conf: okLines + "ssldir = /srv/$site\n", elsewhere: true, known: true,
@@ -80,7 +79,7 @@ func doubts() []doubt {
 		{name: "a path in a home directory, default paths", conf: okLines + "ssldir = ~puppet/ssl\n", reason: mistake,
 			says: "puppet.conf:3: ssldir: ~puppet/ssl is not an absolute path"},
 		{name: "a relative path, files elsewhere", conf: okLines + "ssldir = ssl\n", elsewhere: true,
-			reason: puppetclient.NotVerified, says: unverified, blind: true},
+			reason: puppetclient.NotVerified, says: unverified},
 		{name: "a relative path for the certificate alone", conf: okLines + "ssldir = MASTER/ssl\nhostcert = x.pem\n",
 			elsewhere: true, reason: mistake, says: "pmcheck asks without a certificate"},
 		{name: "a certname in upper case, default paths", conf: "[main]\ncertname = PUPPET1.example.test\n",
@@ -95,7 +94,7 @@ func doubts() []doubt {
 			known: true, reason: mistake, says: "puppet.conf:3: ssldir: braces are for owner"},
 		{name: "a byte order mark, default paths", conf: "\ufeff" + okLines, reason: mistake, says: fit},
 		{name: "a certname is given, and no path is known", given: "PMCHECK_PROBE_CERTNAME=" + certname, spoil: unread,
-			elsewhere: true, reason: puppetclient.NotVerified, says: unverified, blind: true},
+			elsewhere: true, reason: puppetclient.NotVerified, says: unverified},
 	}
 }
 
@@ -202,6 +201,7 @@ func TestAMasterThatDoesNotServeIsOutWhateverIsInDoubt(t *testing.T) {
 					stale, err := m.CA.CRL(time.Now().Add(-time.Hour))
 					must(t, err)
 					must(t, os.WriteFile(cmp.Or(c.Probe.CRL, m.Files().CRL), stale, 0o600))
+					must(t, m.LoadCRLs(stale))
 				case checktest.JRubyStuck:
 					m.SetPool(check.Pool{Size: 4, Borrowed: loans, Waiting: loans})
 				case checktest.Silent:
@@ -212,7 +212,8 @@ func TestAMasterThatDoesNotServeIsOutWhateverIsInDoubt(t *testing.T) {
 				}
 				all.Go(func() {
 					verdict, _, _ := monitor.Once(t.Context(), c)
-					unseen := d.blind && state == expiredCRL
+					noneToOffer := c.Probe.Certificate == ""
+					unseen := noneToOffer && state == expiredCRL
 					alone := d.reason == check.OK && state == checktest.Denied // auth.conf is the only doubt
 					if serves := unseen || alone; verdict.Health.Serves() != serves {
 						t.Errorf("%s: a master that is %s is %s", d.name, state, verdict)

@@ -19,11 +19,11 @@ func TestRestartIsNotAdvisedWhereTheMasterMayNotStartAgain(t *testing.T) {
 		want   string
 	}{
 		{"in service", drain.Ready, check.Healthy, check.ExpiresSoon, drainIt},
-		{"a damaged key", drain.Ready, check.Healthy, check.FilesNotUsed, notYet},
+		{"a damaged key", drain.Ready, check.Healthy, puppetclient.OwnFilesMissing, notYet},
 		{"a damaged key since the daemon's start", drain.Ready, check.Healthy, puppetclient.OwnFilesInvalid, notYet},
-		{"idle, with a damaged key", drain.Maint, check.Healthy, check.FilesNotUsed, notYet},
+		{"idle, with a damaged key", drain.Maint, check.Healthy, puppetclient.OwnFilesMissing, notYet},
 		{"idle", drain.Maint, check.Healthy, check.OK, "Idle: it may be restarted now."},
-		{"out, with a damaged key", drain.Ready, check.Unhealthy, check.FilesNotUsed, ""},
+		{"out, with a damaged key", drain.Ready, check.Unhealthy, puppetclient.OwnFilesMissing, ""},
 	} {
 		s := status.ServiceStatus{
 			Mode:    tt.mode,
