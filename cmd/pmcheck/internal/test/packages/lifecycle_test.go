@@ -123,12 +123,18 @@ func (s *hostSite) stopAndStart() {
 	s.Host.MustRun("pmcheck", "status")
 }
 
-// removeHeld installs the package where a hold is: the host does not serve, as one that its installer has held.
+// removeHeld installs the package where a hold is: the host does not serve, as one that its installer has held. What
+// was enabled is disabled by the removal, and enabled again.
 func (s *hostSite) removeHeld() {
+	s.Host.MustRun("systemctl", "disable", "pmcheck-guard@puppet-master.service")
+	const links = "find /etc/systemd/system -type l -name '*pmcheck*' | sort"
+	enabled := s.Host.MustRun("sh", "-c", links)
 	s.Host.MustRun("pmcheck", "maint", "--now", "--reason", "to be installed again")
 	s.Host.MustRun("dpkg", "--remove", "pmcheck")
+	s.assertPrints("", "sh", "-c", links)
 	s.Host.MustRun("test", "-e", "/var/lib/pmcheck/holds/operator.json")
 	s.assertPrints("active", "systemctl", "is-active", "puppetserver")
 	s.install(newer)
 	s.WaitRefusal("maint", 10*time.Second)
+	s.assertPrints(enabled, "sh", "-c", links)
 }
