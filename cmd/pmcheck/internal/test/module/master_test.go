@@ -2,6 +2,7 @@ package module_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -38,14 +39,43 @@ func TestMasterMigratesAndIsConfiguredByPuppet(t *testing.T) {
 	removePmcheck(h)
 	h.Copy(lab.DEB(t, "0.0.1"), debFile, 0o644)
 	h.StartAncestor()
-	copyModule(t, h, productionModules)
+	installModule(t, h)
 	t.Logf("Puppet Server starts in %v", s.Puppet.WaitReady(2*time.Minute))
 	s.Balance(balancer)
 	s.HAProxy.WaitEach(10*time.Second, lab.ServerStat.Healthy)
+	t.Run("beside the old check", func(t *testing.T) { testBeside(t, s.With(t)) })
 	t.Run("migrate", func(t *testing.T) { testMigrate(t, s.With(t)) })
 	h.MustRun("systemctl", "stop", "xinetd")
 	h.MustRun("dpkg", "--purge", "pmcheck")
 	t.Run("module", func(t *testing.T) { testModule(t, s) })
+}
+
+// installModule installs the module that make packages makes, as install.md says.
+func installModule(t *testing.T, h *lab.Host) {
+	t.Helper()
+	built, err := filepath.Glob(filepath.Join(filepath.Dir(lab.DEB(t, "0.0.1")), "pmcheck-pmcheck-*.tar.gz"))
+	if err != nil || len(built) != 1 {
+		t.Fatalf("built the modules %v, want one", built)
+	}
+	const archive = "/root/pmcheck-pmcheck.tar.gz"
+	h.Copy(built[0], archive, 0o644)
+	h.MustRun("puppet", "module", "install", "--ignore-dependencies", "--target-dir", productionModules, archive)
+}
+
+// testBeside: the module changes nothing as long as xinetd has the port.
+func testBeside(t *testing.T, s *lab.Site) {
+	out := run(t, s, class(s, ""), failed, mixed)
+	for _, want := range []string{`"xinetd"`, "another program listens on port 9200, so nothing is changed", "pmcheck::migrate"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the run does not say %q:\n%s", want, out)
+		}
+	}
+	for _, path := range []string{"/usr/bin/pmcheck", "/etc/pmcheck", "/etc/systemd/system/pmcheck.socket.d"} {
+		if _, err := s.Host.Run("test", "-e", path); err == nil {
+			t.Errorf("the run has made %s", path)
+		}
+	}
+	s.WaitAnswer(200, "", wait)
 }
 
 // testMigrate runs the script that moves the port from xinetd to pmcheck. The balancer must
@@ -53,6 +83,9 @@ func TestMasterMigratesAndIsConfiguredByPuppet(t *testing.T) {
 // has the port.
 func testMigrate(t *testing.T, s *lab.Site) {
 	s.Host.Copy(lab.File(t, "examples/migrate-from-xinetd/migrate.sh"), "/root/migrate.sh", 0o755)
+	// The old check does not answer this host itself, and pmcheck must not answer others than the balancer.
+	s.Host.MustRun("sed", "-i", "s/^}/only_from = "+lab.BridgeAddress+"\n}/", lab.AncestorFile)
+	s.Host.MustRun("systemctl", "reload", "xinetd")
 	s.Host.MustRun("systemctl", append([]string{"mask"}, migratedUnits()...)...)
 	s.Host.MustRun("apt-get", "install", "-y", "-q", debFile) // while its port is taken
 	assertUnits(t, s, "masked")
@@ -110,15 +143,20 @@ func testMigrate(t *testing.T, s *lab.Site) {
 				const asks = "while sleep 0.5; do curl --silent --max-time 1 http://%s:9200/puppet; done"
 				lab.StartProgram(t, s.Net.Command("sh", "-c", fmt.Sprintf(asks, s.Host.Address)))
 			}
+			before := s.Host.MustRun("cat", config)
 			out := migrate(t, s.With(t), step.ok, step.owner)
+			if now := s.Host.MustRun("cat", config); !step.ok && now != before {
+				t.Errorf("the migration failed, and %s has changed:\n%s", config, now)
+			}
 			if !strings.Contains(out, step.says) {
 				t.Errorf("migrate.sh does not say %q:\n%s", step.says, out)
 			}
 		})
 	}
-	const believed = "balancers: [" + lab.BridgeAddress + "]\n"
-	if got := s.Host.MustRun("cat", config); !strings.HasSuffix(got+"\n", believed) {
-		t.Errorf("the operator agreed, and %s has no %q:\n%s", config, believed, got)
+	const allowed = `allow: ["` + lab.BridgeAddress + `", "127.0.0.0/8", "::1"]`
+	const believed = "balancers: [" + lab.BridgeAddress + "]"
+	if got := s.Host.MustRun("cat", config); !strings.HasSuffix(got, "\n"+allowed+"\n"+believed) {
+		t.Errorf("the operator agreed, and %s does not end with %q and %q:\n%s", config, allowed, believed, got)
 	}
 	if kept, err := s.Host.Run("cat", lab.AncestorFile+".before-pmcheck"); kept != old {
 		t.Errorf("a second migration changes the copy for the way back: %v\n%s", err, kept)
