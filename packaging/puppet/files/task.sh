@@ -19,13 +19,24 @@ fail() {
     exit "$3"
 }
 
-# run runs a pmcheck command and sets $status, $out (stdout) and $err (stderr).
-run() {
+# try runs a command and sets $status, $out (stdout) and $err (stderr).
+try() {
     errors=$(mktemp) || fail no-temporary-file 'no temporary file' 1
     status=0
-    out=$(pmcheck "$@" 2>"$errors") || status=$?
+    out=$("$@" 2>"$errors") || status=$?
     err=$(cat "$errors")
     rm -f "$errors"
+}
+
+# installed ends a task that needs pmcheck on a host without it.
+installed() {
+    command -v pmcheck >/dev/null || fail not-installed 'pmcheck is not installed on this host' 127
+}
+
+# run tries a pmcheck command.
+run() {
+    installed
+    try pmcheck "$@"
 }
 
 # must runs a command and ends the task if it fails.
@@ -47,6 +58,7 @@ said() {
 
 # would prints what a task in noop mode does not do, and ends the task.
 would() {
+    installed
     printf '{"noop": true, "would": %s}\n' "$(quote "pmcheck $*")"
     exit 0
 }
@@ -71,5 +83,3 @@ hold() {
     [ "${PT_force:-false}" != true ] || set -- "$@" --force
     change "$@"
 }
-
-command -v pmcheck >/dev/null || fail not-installed 'pmcheck is not installed on this host' 127

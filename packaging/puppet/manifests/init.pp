@@ -156,13 +156,15 @@ class pmcheck (
   if $ensure == 'absent' {
     contain pmcheck::remove
   } else {
+    contain pmcheck::port
     contain pmcheck::install
     contain pmcheck::config
     contain pmcheck::service
     contain pmcheck::gate
     contain pmcheck::guard
 
-    Class['pmcheck::install']
+    Class['pmcheck::port']
+    -> Class['pmcheck::install']
     -> Class['pmcheck::config']
     -> Class['pmcheck::service']
     -> Class['pmcheck::gate']

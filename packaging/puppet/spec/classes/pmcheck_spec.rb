@@ -42,6 +42,12 @@ describe 'pmcheck' do
     end
   end
 
+  it 'changes nothing while another program has the port' do
+    is_expected.to contain_class('pmcheck::port').that_comes_before('Class[pmcheck::install]')
+    is_expected.to contain_exec('pmcheck: is the port taken by another program?')
+      .with_onlyif(%r{sport = :9200'.*grep -q \.$}).with_command(%r{pmcheck::migrate first\.'; exit 1$})
+  end
+
   it 'has pmcheck itself check its configuration' do
     is_expected.to contain_file('/etc/pmcheck/pmcheck.yaml').with_validate_cmd('/usr/bin/pmcheck config --check %')
   end
@@ -96,6 +102,10 @@ describe 'pmcheck' do
     it 'writes them all, with their types' do
       want = params.transform_keys(&:to_s)
       expect(yaml).to eq(want)
+    end
+
+    it 'looks for other programs on its port' do
+      is_expected.to contain_exec('pmcheck: is the port taken by another program?').with_onlyif(%r{sport = :9300'})
     end
 
     it 'binds the socket unit to the address' do

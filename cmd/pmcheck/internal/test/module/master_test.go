@@ -65,7 +65,8 @@ func installModule(t *testing.T, h *lab.Host) {
 // testBeside: the module changes nothing as long as xinetd has the port.
 func testBeside(t *testing.T, s *lab.Site) {
 	out := run(t, s, class(s, ""), failed, mixed)
-	for _, want := range []string{`"xinetd"`, "another program listens on port 9200, so nothing is changed", "pmcheck::migrate"} {
+	const says = "another program listens on port 9200, so nothing is changed"
+	for _, want := range []string{`"xinetd"`, says, "pmcheck::migrate"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the run does not say %q:\n%s", want, out)
 		}

@@ -107,11 +107,14 @@ func TestSchemaMatchesTheProgram(t *testing.T) {
 	}
 }
 
-// TestTasksDescribeTheirParameters compares the metadata of the tasks with the scripts, and with the calls in the plan,
-// whose spec does not run them.
+// TestTasksDescribeTheirParameters compares the metadata of the tasks with the scripts, and with the calls in the
+// plans, whose specs do not run them.
 func TestTasksDescribeTheirParameters(t *testing.T) {
 	shared := lab.ReadFile(t, "packaging/puppet/files/task.sh")
-	plan := lab.ReadFile(t, "packaging/puppet/plans/rolling.pp")
+	plan := ""
+	for _, name := range []string{"rolling", "migrate"} {
+		plan += lab.ReadFile(t, "packaging/puppet/plans/"+name+".pp")
+	}
 	scripts, err := filepath.Glob(lab.File(t, "packaging/puppet/tasks/*.sh"))
 	if err != nil || len(scripts) == 0 {
 		t.Fatalf("no tasks: %v", err)
@@ -142,6 +145,6 @@ func TestTasksDescribeTheirParameters(t *testing.T) {
 		called += len(calls)
 	}
 	if all := strings.Count(plan, "run_task("); called != all || all == 0 {
-		t.Errorf("%d of %d calls in the plan are of a task", called, all)
+		t.Errorf("%d of %d calls in the plans are of a task", called, all)
 	}
 }
