@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pmcheck/pmcheck/check/bounded"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/check/text"
 )
@@ -448,12 +449,21 @@ type poolStatus struct {
 // poolMetrics has pointers to the fields that must be there, to tell a missing field from zero: Puppet Server
 // calls the payload experimental.
 type poolMetrics struct {
-	Size      *int        `json:"num-jrubies"`
-	Free      *int        `json:"num-free-jrubies"`
-	Borrowed  *[]poolLoan `json:"borrowed-instances"`
-	Waiting   *[]poolLoan `json:"requested-instances"`
-	Timeouts  int64       `json:"borrow-timeout-count"`
-	LimitHits int64       `json:"queue-limit-hit-count"`
+	Size      *int       `json:"num-jrubies"`
+	Free      *int       `json:"num-free-jrubies"`
+	Borrowed  *poolLoans `json:"borrowed-instances"`
+	Waiting   *poolLoans `json:"requested-instances"`
+	Timeouts  int64      `json:"borrow-timeout-count"`
+	LimitHits int64      `json:"queue-limit-hit-count"`
+}
+
+// poolLoans is a list of maxLoans at most.
+type poolLoans []poolLoan
+
+// UnmarshalJSON returns an error for a list that is too long.
+func (l *poolLoans) UnmarshalJSON(data []byte) (err error) {
+	*l, err = bounded.List[poolLoan](data, maxLoans)
+	return err
 }
 
 type poolLoan struct {
@@ -468,9 +478,9 @@ type poolLoan struct {
 
 // Bounds on what is kept of an answer.
 const (
-	maxPath    = 200    // bytes of a request's method and path
+	maxPath    = 120    // bytes of a request's method and path
 	maxLock    = 40     // bytes of the state of the lock
-	maxLoans   = 5000   // Jetty lets about 200 requests wait
+	maxLoans   = 2000   // Jetty lets about 200 requests wait
 	maxJRubies = 10_000 // each takes some 100 MiB of the server's memory
 	maxSeconds = 1e9
 )
@@ -509,9 +519,6 @@ func (m poolMetrics) validate() error {
 	impossible := *m.Size < 1 || *m.Free < 0
 	if impossible || max(*m.Size, *m.Free) > maxJRubies {
 		return errors.New("impossible number of instances")
-	}
-	if len(*m.Borrowed) > maxLoans || len(*m.Waiting) > maxLoans {
-		return errors.New("more requests than a server can have")
 	}
 	return nil
 }

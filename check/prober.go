@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/puppetclient"
@@ -226,14 +227,28 @@ func (p *Prober) await(ctx context.Context) (r Result, answered bool) {
 
 	r = p.unanswered(ctx)
 	r.Saturated = accepts && err == nil
+	r.Fault = p.silence(accepts, err)
+	return r, false
+}
+
+// silence returns the fault of a master that does not answer, by what Accepts has returned.
+func (p *Prober) silence(accepts bool, err error) *Fault {
 	said := "no answer from " + p.Address + " in time"
-	if r.Saturated {
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		said += ", and it refuses connections"
+		return &Fault{Reason: puppetclient.Timeout, Err: errors.New(said)}
+	}
+	if err != nil {
+		unseen := fmt.Errorf("%s, and it is not known whether it accepts connections: %w", said, err)
+		return &Fault{Reason: AcceptNotKnown, Err: unseen}
+	}
+
+	if accepts {
 		said += ", but it accepts connections: it has more requests than threads"
-	} else if err == nil {
+	} else {
 		said += ", and it does not accept connections: its process is stopped"
 	}
-	r.Fault = &Fault{Reason: puppetclient.Timeout, Err: errors.New(said)}
-	return r, false
+	return &Fault{Reason: puppetclient.Timeout, Err: errors.New(said)}
 }
 
 // unanswered returns the result without an answer, which has of the last result what is true without one: the

@@ -7,7 +7,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -167,15 +169,19 @@ func TestLostConnectionIsReported(t *testing.T) {
 }
 
 func TestPendingRequestIsAnsweredLater(t *testing.T) {
+	const silence = puppetclient.Timeout
 	for _, tt := range []struct {
 		name    string
 		accepts bool
 		err     error
+		want    check.Reason
 		says    string
 	}{
-		{"saturated", true, nil, "in time, but it accepts connections: it has more requests than threads"},
-		{"stopped", false, nil, "in time, and it does not accept connections: its process is stopped"},
-		{"on another host", false, errors.New("not known"), "in time"},
+		{"saturated", true, nil, silence, "in time, but it accepts connections: it has more requests than threads"},
+		{"stopped", false, nil, silence, "in time, and it does not accept connections: its process is stopped"},
+		{"stopping", false, syscall.ECONNREFUSED, silence, "in time, and it refuses connections"},
+		{"on another host, or a kernel without inet_diag", false, errors.New("no table"), check.AcceptNotKnown,
+			"in time, and it is not known whether it accepts connections: no table"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -190,7 +196,7 @@ func TestPendingRequestIsAnsweredLater(t *testing.T) {
 				p.Wait = 100 * time.Millisecond
 				for range 2 {
 					r := p.Probe(t.Context())
-					wantReason(t, r, puppetclient.Timeout)
+					wantReason(t, r, tt.want)
 					if r.Saturated != tt.accepts || !strings.HasSuffix(r.Fault.Error(), tt.says) || r.Own == nil || r.Pool != nil {
 						t.Errorf("%v, saturated %v, own %v, pool %v; want %q, the last certificate, no pool", r.Fault, r.Saturated,
 							r.Own, r.Pool, tt.says)
@@ -231,8 +237,51 @@ func TestPlainHTTPBehindATLSOffload(t *testing.T) {
 	}
 }
 
+// TestLongAnswersAreRead: a request that waits may have a path of any length, and a client with one certificate can send
+// such requests to every master.
+func TestLongAnswersAreRead(t *testing.T) {
+	m := newMaster(t)
+	long := "GET /puppet/v3/catalog/" + strings.Repeat("x", 64<<10)
+	m.SetPool(check.Pool{Size: 1, Borrowed: loans(1, long), Waiting: loans(160, long)})
+	r := newProber(t, m).Probe(t.Context())
+	wantReason(t, r, check.OK)
+	if r.Pool == nil || len(r.Pool.Waiting) != 160 || !strings.HasPrefix(long, r.Pool.Waiting[159].Request) {
+		t.Errorf("%v, pool %v; want 160 requests that wait", r.PoolErr, r.Pool)
+	}
+}
+
+// TestAnAnswerThatIsTooLongEndsNoVerdict: what pmcheck does not read says nothing of the master. The check jruby warns.
+func TestAnAnswerThatIsTooLongEndsNoVerdict(t *testing.T) {
+	m := newMaster(t)
+	p := newProber(t, m)
+	j := check.Judge{MaxAge: time.Minute}
+	observe := check.All().Observers(new(check.Seen))[check.CheckJRuby]
+	good := p.Probe(t.Context())
+	j.Observe(good)
+	observe(good, time.Now())
+
+	m.SetPool(check.Pool{Size: 1, Waiting: loans(20, strings.Repeat("x", 1<<20))})
+	r := p.Probe(t.Context())
+	wantReason(t, r, puppetclient.AnswerTooLong)
+	if v := j.Observe(r); v.Health != check.Healthy || !v.Expires.Before(r.Asked.Add(time.Minute)) {
+		t.Errorf("%s until %s; want the last verdict, not renewed", v, v.Expires)
+	}
+	f := observe(r, time.Now())
+	if f.State != check.StateWarn || f.Reason != puppetclient.AnswerTooLong || f.Health != "" || f.Pool == nil {
+		t.Errorf("%+v", f)
+	}
+	m.SetPool(check.Pool{Size: 1, Free: 1})
+	if f := observe(p.Probe(t.Context()), time.Now()); f.State != check.StateOK {
+		t.Errorf("%+v after an answer that fits", f)
+	}
+}
+
+func loans(n int, request string) []check.Loan {
+	return slices.Repeat([]check.Loan{{Request: request, Seconds: 1}}, n)
+}
+
 func TestHostileServerIsAFault(t *testing.T) {
-	const ok = "HTTP/1.1 200 OK\r\nContent-Length: 3000000\r\n\r\n" + `{"state":"running"}`
+	const ok = "HTTP/1.1 200 OK\r\nContent-Length: 30000000\r\n\r\n" + `{"state":"running"}`
 	wait := func(c net.Conn) { io.Copy(io.Discard, c) }
 	answer := func(text string) func(net.Conn) {
 		return func(c net.Conn) {
@@ -250,7 +299,7 @@ func TestHostileServerIsAFault(t *testing.T) {
 		{"not TLS", "", func(c net.Conn) { io.WriteString(c, "SSH-2.0-OpenSSH_9.2p1\r\n") }, puppetclient.TLSFailed},
 		{"never answers", "", wait, puppetclient.Timeout},
 		{"stops within the answer", "http://", answer(ok), puppetclient.Timeout},
-		{"never stops", "http://", answer(ok + strings.Repeat(" ", 3e6)), puppetclient.BadAnswer},
+		{"never stops", "http://", answer(ok + strings.Repeat(" ", 5<<20)), puppetclient.AnswerTooLong},
 	} {
 		listener := must(net.Listen("tcp", "127.0.0.1:0"))
 		go func() {
@@ -262,6 +311,7 @@ func TestHostileServerIsAFault(t *testing.T) {
 		p.Address = tt.scheme + listener.Addr().String()
 		if tt.want == puppetclient.Timeout {
 			p.Timeout = 300 * time.Millisecond
+			p.Accepts = func(context.Context) (bool, error) { return false, nil }
 		}
 		if got := p.Probe(t.Context()).Fault; got == nil || got.Reason != tt.want {
 			t.Errorf("%s: %v, want %s", tt.name, got, tt.want)

@@ -38,7 +38,7 @@ func TestPuppetDBIsHealthyDownOrUnknown(t *testing.T) {
 		{"hangs longer than its caller waits", state(checktest.Silent), check.PuppetDBDown},
 		{"denied", state(checktest.Denied), check.NotKnown},
 		{"no PuppetDB", func(*checktest.Master) {}, check.NotKnown},
-		{"an answer that is too long", canned(200, strings.Repeat("g", 2<<20)), check.NotKnown},
+		{"an answer that is too long", canned(200, strings.Repeat("g", 5<<20)), check.NotKnown},
 		{"running with 503", canned(503, `{"state":"running"}`), check.PuppetDBDown},
 		{"no state", canned(200, `{"status":{"read_db_up?":true,"write_db_up?":true}}`), check.NotKnown},
 	} {

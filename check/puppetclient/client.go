@@ -24,6 +24,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/pmcheck/pmcheck/check/bounded"
 )
 
 const (
@@ -31,9 +33,12 @@ const (
 	DefaultHandshake = 5 * time.Minute
 
 	plainHTTP = "http://"
-	// maxAnswer bounds an answer. The longest one lists the requests of Puppet Server: each takes
-	// under 1 KiB, and Jetty lets about 200 of them wait.
-	maxAnswer = 1 << 20
+	// maxAnswer bounds an answer. The longest one lists the requests of Puppet Server: Jetty lets about 200 of them
+	// wait, and a path may have 8 KiB or more.
+	maxAnswer = 16 << 20
+	// maxKept bounds what is kept of an answer, in which each text has cutText bytes at most.
+	maxKept = 4 << 20
+	cutText = 300
 	// readTime is how long a request waits for the PEM files, which takes milliseconds unless their
 	// file system hangs. Then the request goes on with the files that were read last.
 	readTime = time.Second
@@ -277,15 +282,17 @@ func (c *Client) roundTrip(ctx context.Context, a *Answer) error {
 	defer resp.Body.Close()
 
 	a.Status = resp.StatusCode
-	a.Body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	stream := &io.LimitedReader{R: resp.Body, N: maxAnswer + 1}
+	a.Body, err = io.ReadAll(io.LimitReader(bounded.Texts(stream, cutText), maxKept+1))
 	// When the client gives up, the server ends its answer early, and the answer
 	// can look complete.
 	if ctx.Err() != nil {
 		return errors.Join(ctx.Err(), err)
 	}
-	if len(a.Body) > maxAnswer {
+	if isTooLong := stream.N <= 0 || len(a.Body) > maxKept; isTooLong {
 		a.Body = nil
-		return failed(BadAnswer, "%s: the answer is longer than %d bytes", a.URL, maxAnswer)
+		return failed(AnswerTooLong, "%s: the answer is longer than pmcheck reads: %d MiB, and %d with its texts cut",
+			a.URL, maxAnswer>>20, maxKept>>20)
 	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -142,7 +143,7 @@ func (d *Daemon) live(w http.ResponseWriter) {
 
 // serveStatus answers with the status. On the unix socket there is nothing else.
 func (d *Daemon) serveStatus(w http.ResponseWriter, _ *http.Request) {
-	data, err := d.json.get(d, encode)
+	data, err := d.json.get(d, status.Encode)
 	if err != nil {
 		line(w, http.StatusInternalServerError, "cannot encode the status: "+err.Error())
 		return

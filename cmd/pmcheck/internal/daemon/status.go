@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"encoding/json"
 	"net/netip"
 	"slices"
 	"sync"
@@ -45,11 +44,6 @@ func (l *look[T]) get(d *Daemon, show func(status.Status) (T, error)) (T, error)
 		l.shows, l.err = show(d.Status(l.taken))
 	}
 	return l.shows, l.err
-}
-
-func encode(s status.Status) ([]byte, error) {
-	data, err := json.MarshalIndent(s, "", "  ")
-	return append(data, '\n'), err
 }
 
 // status returns a Status without what is in the way: that needs the kernel's connections.

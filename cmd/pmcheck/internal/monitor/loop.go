@@ -240,7 +240,8 @@ func (m *Monitor) pause() time.Duration {
 	s := m.State()
 	isHealthy := s.Master().Verdict.Health == check.Healthy
 	mode, _ := s.Holds.Mode(drain.Master, s.Published)
-	if isHealthy && mode == drain.Ready && s.Result.Waiting == 0 {
+	leavesNothingOpen := s.Result.Waiting == 0 && s.Result.Fault == nil
+	if isHealthy && mode == drain.Ready && leavesNothingOpen {
 		return m.config.Probe.Interval
 	}
 	return min(m.config.Probe.Interval, hurried)

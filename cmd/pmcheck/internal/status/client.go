@@ -1,6 +1,7 @@
 package status
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,11 +19,11 @@ import (
 // ErrNoDaemon is wrapped by errors of a Client that gets no answer from a daemon.
 var ErrNoDaemon = errors.New("the daemon does not answer")
 
-// Bounds on what is read from a daemon. The status of a master with 5,000 requests and as many balancers as are
-// remembered has 1 MiB and 40,000 values. In memory a value can take a hundred times what it takes in JSON: each
-// service of {"services":[{},{},… does.
+// Bounds on what is read from a daemon. The largest status that Encode returns, with as many requests, balancers and
+// environments as are kept, has 3 MiB and 50,000 values. In memory a value can take a hundred times what it takes in
+// JSON: each service of {"services":[{},{},… does.
 const (
-	maxStatus       = 2 << 20
+	maxStatus       = 4 << 20
 	maxAnswerHeader = 16 << 10
 	maxValues       = 60_000
 )
@@ -115,6 +116,16 @@ func (c Client) dialSocket(ctx context.Context, _, _ string) (net.Conn, error) {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
+}
+
+// Encode returns the JSON of a status, a value a line. What is in it is bounded, so that a Client reads any.
+func Encode(s Status) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false) // six bytes for one, and no browser takes JSON for HTML
+	encoder.SetIndent("", "  ")
+	err := encoder.Encode(s)
+	return b.Bytes(), err
 }
 
 // decode reads a status from JSON, up to the bounds.

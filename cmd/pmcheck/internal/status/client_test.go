@@ -2,17 +2,20 @@ package status_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
@@ -63,12 +66,18 @@ func answered(ctx context.Context, daemon http.HandlerFunc) (status.Status, erro
 	return status.Client{URL: server.URL}.Status(ctx)
 }
 
-// TestTheLargestStatusIsRead: whatever clients claim, a command can read the status of a master with as many balancers
-// as are remembered, each of which keeps the master, and with 5,000 requests.
+// TestTheLargestStatusIsRead: whatever clients claim, and whatever Puppet Server and an environment's directory say, a
+// command can read the status of a master with as many of each as are kept.
 func TestTheLargestStatusIsRead(t *testing.T) {
 	name := strings.Repeat("a.b:", 32)
 	asks := "/?" + strings.Repeat(",{", 60)
-	s := status.Status{Services: []status.ServiceStatus{{Name: "server", Checks: []check.Finding{{Pool: &check.Pool{}}}}}}
+	pool := largestPool(t)
+	code := check.Finding{Check: check.CheckCode}
+	for range 1000 {
+		e := check.Environment{Name: strings.Repeat(`"`, 120), ID: "0123456789ab", Failed: strings.Repeat(`"`, 40)}
+		code.Code = append(code.Code, e)
+	}
+	s := status.Status{Services: []status.ServiceStatus{{Name: "server", Checks: []check.Finding{{Pool: pool}, code}}}}
 	v := &s.Services[0]
 	for range 256 {
 		b := status.Balancer{Node: name, Name: name, Service: "server", Asks: asks, View: &status.View{State: "UP"}}
@@ -77,14 +86,44 @@ func TestTheLargestStatusIsRead(t *testing.T) {
 		v.Keeps = append(v.Keeps, b.Alone())
 		v.Obstacles = append(v.Obstacles, b.Alone())
 	}
-	for range 5_000 {
-		v.Checks[0].Pool.Waiting = append(v.Checks[0].Pool.Waiting, check.Loan{Request: "GET /puppet/v3/catalog/a,b"})
+	own := netip.MustParsePrefix("2001:db8:1:1:1:1:1:1/128")
+	s.Gate = &status.GateStatus{Passes: slices.Repeat([]netip.Prefix{own}, 10_000)}
+	data, err := status.Encode(s)
+	if err != nil {
+		t.Fatal(err)
 	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(s)
-	}))
-	defer server.Close()
-	if _, err := (status.Client{URL: server.URL}).Status(t.Context()); err != nil {
-		t.Error(err)
+
+	read, err := answered(t.Context(), func(w http.ResponseWriter, _ *http.Request) { w.Write(data) })
+	if err != nil {
+		t.Fatalf("%d bytes: %v", len(data), err)
+	}
+	if got, _ := read.Services[0].Pool(); len(got.Waiting) != len(pool.Waiting) {
+		t.Errorf("%d requests wait, want %d", len(got.Waiting), len(pool.Waiting))
+	}
+}
+
+// largestPool returns the largest pool that a probe returns: with one more request, it returns none.
+func largestPool(t *testing.T) *check.Pool {
+	t.Helper()
+	m, err := checktest.NewMaster(t.TempDir(), "puppet.example.test", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	p := &check.Prober{Client: puppetclient.Client{Address: m.Address(), ServerName: m.Name, Timeout: time.Minute,
+		Credentials: &puppetclient.Credentials{Files: m.Files()}}}
+	p.Accepts = func(context.Context) (bool, error) { return true, nil }
+	defer p.Close()
+
+	loan := check.Loan{Request: "GET /" + strings.Repeat(`<"`, 1000), Seconds: 123456.789}
+	var largest *check.Pool
+	for n := 1000; ; n += 1000 {
+		loans := slices.Repeat([]check.Loan{loan}, n)
+		m.SetPool(check.Pool{Size: 1, Borrowed: loans, Waiting: loans})
+		r := p.Probe(t.Context())
+		if r.Pool == nil {
+			return largest
+		}
+		largest = r.Pool
 	}
 }
