@@ -15,7 +15,7 @@ LIB         = $(DESTDIR)$(PREFIX)/lib
 
 # The real programs that make integration runs pmcheck against, by Debian package; and
 # those that only make test-all needs.
-PARTS = puppetserver puppet-agent puppetdb postgresql haproxy xinetd curl openssl iproute2 \
+PARTS = puppetserver puppet-agent puppetdb postgresql haproxy xinetd curl openssl iproute2 btrfs-progs \
 	util-linux systemd dbus bash
 MORE = chromium puppet-lint puppet-strings metadata-json-lint ruby-rspec-puppet facterdb ansible-core ansible-lint \
 	ruby-puppetlabs-spec-helper rubocop ruby-rubocop-rspec \

@@ -109,7 +109,7 @@ func (d *diskCheck) look(ctx context.Context) (volumes []volume, unread []string
 	}
 	all.Wait()
 
-	seen := map[uint64]bool{}
+	seen := map[string]bool{}
 	for i, v := range found {
 		if errs[i] != nil {
 			unread = append(unread, errs[i].Error())
@@ -157,7 +157,7 @@ func (d *diskCheck) judge(v volume) Finding {
 // volume is the state of a file system for users other than root.
 type volume struct {
 	path       string // by which it was looked at
-	device     uint64
+	device     string // of the file system, as in the list of mounts; the path if that is not known
 	size       uint64 // bytes
 	free       uint64
 	inodes     uint64 // zero where the file system has no such limit
@@ -211,32 +211,51 @@ func statVolume(path string) (volume, error) {
 		return volume{}, &fs.PathError{Op: "statfs", Path: path, Err: err}
 	}
 
-	var file unix.Stat_t
-	if err := unix.Stat(path, &file); err != nil {
-		return volume{}, &fs.PathError{Op: "stat", Path: path, Err: err}
-	}
-
-	mounts, _ := procfs.GetMounts()
-	return volume{
+	v := volume{
 		path:       path,
-		device:     uint64(file.Dev),
+		device:     path,
 		size:       space.Blocks * uint64(space.Frsize),
 		free:       space.Bavail * uint64(space.Frsize),
 		inodes:     space.Files,
 		freeInodes: space.Ffree,
-		readOnly:   readOnly(mounts, uint64(file.Dev)),
-	}, nil
+	}
+	if mount := mountOf(path); mount != nil {
+		v.device = mount.MajorMinorVer
+		v.readOnly = readOnly(mount)
+	}
+	return v, nil
+}
+
+// mountOf returns the mount that a path is on; nil if the kernel does not tell it, as in some sandboxes. On btrfs each
+// subvolume has a device number of its own, which is not the one in the list of mounts: the number of the mount is
+// there. Before Linux 5.8 there is only the device.
+func mountOf(path string) *procfs.MountInfo {
+	var file unix.Statx_t
+	err := unix.Statx(unix.AT_FDCWD, path, 0, unix.STATX_MNT_ID, &file)
+	mounts, listErr := procfs.GetMounts()
+	if err != nil || listErr != nil {
+		return nil
+	}
+
+	hasNumber := file.Mask&unix.STATX_MNT_ID != 0
+	device := fmt.Sprintf("%d:%d", file.Dev_major, file.Dev_minor)
+	at := slices.IndexFunc(mounts, func(m *procfs.MountInfo) bool {
+		if hasNumber {
+			return m.MountID == int(file.Mnt_id)
+		}
+		return m.MajorMinorVer == device
+	})
+	if at < 0 {
+		return nil
+	}
+	return mounts[at]
 }
 
 // readOnly reports whether a file system is read-only wherever it is mounted, by the options of the
 // file system itself. The flags of statfs cannot tell: a service that systemd protects sees every
 // file system as read-only. After an error a file system may have emergency_ro instead.
-func readOnly(mounts []*procfs.MountInfo, device uint64) bool {
-	number := fmt.Sprintf("%d:%d", unix.Major(device), unix.Minor(device))
-
-	return slices.ContainsFunc(mounts, func(m *procfs.MountInfo) bool {
-		_, ro := m.SuperOptions["ro"]
-		_, emergency := m.SuperOptions["emergency_ro"]
-		return m.MajorMinorVer == number && (ro || emergency)
-	})
+func readOnly(m *procfs.MountInfo) bool {
+	_, ro := m.SuperOptions["ro"]
+	_, emergency := m.SuperOptions["emergency_ro"]
+	return ro || emergency
 }
