@@ -237,8 +237,8 @@ func TestPlainHTTPBehindATLSOffload(t *testing.T) {
 	}
 }
 
-// TestLongAnswersAreRead: a request that waits may have a path of any length, and a client with one certificate can send
-// such requests to every master.
+// TestLongAnswersAreRead: a request that waits may have a path of any length, and a client with one certificate can
+// send such requests to every master.
 func TestLongAnswersAreRead(t *testing.T) {
 	m := newMaster(t)
 	long := "GET /puppet/v3/catalog/" + strings.Repeat("x", 64<<10)
@@ -250,7 +250,7 @@ func TestLongAnswersAreRead(t *testing.T) {
 	}
 }
 
-// TestAnAnswerThatIsTooLongEndsNoVerdict: what pmcheck does not read says nothing of the master. The check jruby warns.
+// TestAnAnswerThatIsTooLongEndsNoVerdict: what pmcheck does not read says nothing of the master.
 func TestAnAnswerThatIsTooLongEndsNoVerdict(t *testing.T) {
 	m := newMaster(t)
 	p := newProber(t, m)

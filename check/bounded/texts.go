@@ -3,7 +3,7 @@ package bounded
 import "io"
 
 // Texts returns a reader of the JSON in r with each text cut after some most bytes: a text of any length then takes no
-// memory. An escape such as \u00e9 is kept or cut as a whole. What is not JSON is cut alike between two quotation marks.
+// memory. An escape such as \u00e9 is kept or cut as a whole. What is not JSON is cut between two quotation marks, too.
 func Texts(r io.Reader, most int) io.Reader { return &texts{from: r, most: most} }
 
 // texts is where the reader of Texts stands.
