@@ -222,8 +222,13 @@ func (d *departure) waitsForNobody() bool {
 		return false // nothing is known of it
 	}
 
-	// Balancers do not use a master that does not serve, whatever it waits for.
-	return isOut(v) || !v.Verdict.Health.Serves()
+	if isOut(v) {
+		return true
+	}
+
+	// Balancers do not use a master that does not serve, but for those that ask for the hold alone.
+	usesIt := slices.ContainsFunc(d.hearing(), func(b status.Balancer) bool { return b.HidesVerdict() })
+	return !v.Verdict.Health.Serves() && !usesIt
 }
 
 // isOut reports whether a service has a firm hold: no balancer keeps it.

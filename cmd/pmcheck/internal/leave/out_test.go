@@ -162,6 +162,7 @@ func TestOut(t *testing.T) {
 		}
 	}
 	noBalancer := sees(func(s *status.Status) { s.Balancers, s.BalancerAsked = nil, time.Time{} })
+	held := sees(func(s *status.Status) { s.Balancers[0].Codes.Unhealthy = 200 })
 	hidden := sees(func(s *status.Status) { s.Balancers[0].Codes.Drain = 200 })
 	onlyCA := sees(func(s *status.Status) {
 		ca := s.Services[0]
@@ -452,6 +453,15 @@ func TestOut(t *testing.T) {
 			world:   usedUp,
 			request: command(),
 			holds:   firm,
+		},
+		{
+			name:    "it does not serve, but a balancer that asks for the hold alone has no other server",
+			shape:   ordinary(1),
+			setup:   unhealthy,
+			world:   held,
+			request: command(),
+			err:     alone,
+			within:  time.Second,
 		},
 		{
 			name:    "a service that is not configured",
