@@ -167,13 +167,6 @@ func (r Rule) takesBack(b *Balancer, all List) (why obstacle.Obstacle, takesBack
 	if b.justOut || !b.Refused() {
 		return b.without(r.now), true
 	}
-
-	// Two masters that got half of their balancers each would wait for each other for ever.
-	for _, o := range r.others(b, all) {
-		if o.Sends() {
-			return b.without(r.now), true
-		}
-	}
 	return why, false
 }
 

@@ -20,8 +20,8 @@ func TestUnitTimeoutsExceedTheLargestSettings(t *testing.T) {
 		}
 		return bound
 	}
-	const margin, insist = time.Minute, 4 * time.Minute
-	out, back := leave.LongestTurn+insist+most("Wait")+margin, most("Return")+margin
+	const margin = time.Minute
+	out, back := leave.LongestTurn+most("Wait")+margin, most("Return")+margin
 	for _, tt := range []struct {
 		unit, timeout string
 		least         time.Duration

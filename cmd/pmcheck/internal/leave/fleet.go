@@ -42,16 +42,10 @@ func (d *departure) askFleet(ctx context.Context) error {
 
 	f := &fleetTurn{departure: d}
 	left, err := d.wait(ctx, phaseFleet, 0, f.look)
-	if err != nil || left == nil {
-		return err
+	if err == nil && left != nil {
+		d.world.Note("goes on without the fleet: " + obstacle.Summary(left))
 	}
-
-	// Something that follows the hold blindly would take the last server from agents.
-	if f.view.Serving == 0 && d.followedBlindly() {
-		return &Error{Kind: Refused, Text: "must stay in service", Left: left}
-	}
-	d.world.Note("goes on without the fleet: " + obstacle.Summary(left))
-	return nil
+	return err
 }
 
 // look asks the others. They must let this master go at two looks: masters that leave at the same time pause for
@@ -67,7 +61,7 @@ func (f *fleetTurn) look(ctx context.Context) ([]status.Obstacle, error) {
 
 	list := f.obstacles()
 	if isLast(list) {
-		return nil, &Error{Kind: Refused, Text: "must stay in service", Left: list}
+		return nil, d.isLastOfFleet(list)
 	}
 	if len(list) > 0 {
 		// A hold that was set for the last look is lifted, and the looks begin again.
@@ -93,6 +87,15 @@ func (f *fleetTurn) look(ctx context.Context) ([]status.Obstacle, error) {
 		}
 	}
 	return obstacle.Only(obstacle.Turn, "asks the fleet once more, held"), nil
+}
+
+// isLastOfFleet refuses a command. A stop goes on: no other master will let it go.
+func (d *departure) isLastOfFleet(list []status.Obstacle) error {
+	if d.party.insists() {
+		d.world.Note("does not wait for the fleet: " + obstacle.Summary(list))
+		return nil
+	}
+	return &Error{Kind: Refused, Text: "must stay in service", Left: list}
 }
 
 // obstacles returns what the fleet says, as far as it counts beside what balancers show.

@@ -62,6 +62,10 @@ func (m *member) guard(holder string, state func() (systemd.Service, error)) *le
 
 func restarting() (systemd.Service, error) { return systemd.Service{MainPID: 7, Job: "restart"}, nil }
 
+func shuttingDown() (systemd.Service, error) {
+	return systemd.Service{MainPID: 7, Job: "stop", HostStops: true}, nil
+}
+
 // TestGuard has a service stop or reload, whose state changes after 10 s. Its last agent needs a minute.
 func TestGuard(t *testing.T) {
 	stopping, reloading := systemd.Service{MainPID: 7, Job: "restart"}, systemd.Service{MainPID: 7, Job: "reload"}
@@ -151,22 +155,6 @@ func TestAStartLiftsTheHoldOfAnInterruptedReload(t *testing.T) {
 			t.Errorf("it is %s", p.state(0))
 		}
 		p.assertNoOutage(t)
-	})
-}
-
-// TestALastServerServesUntilTheHostMustStop: the other one is out, and expected back.
-func TestALastServerServesUntilTheHostMustStop(t *testing.T) {
-	ordinary(2).run(t, func(ctx context.Context, p *pool) {
-		otherDies(p)
-		m := p.members[0]
-		g := m.guard(drain.Guard, func() (systemd.Service, error) {
-			return systemd.Service{MainPID: 7, Job: "restart", HostStops: true}, nil
-		})
-		began := time.Now()
-		err := g.Out(ctx)
-		if took := time.Since(began).Round(time.Second); err != nil || took != limits().Shutdown-30*time.Second {
-			t.Errorf("%v after %s", err, took)
-		}
 	})
 }
 

@@ -49,8 +49,8 @@ type Request struct {
 // Kind is the kind of an Error.
 type Kind int
 
-// The kinds. After Refused and Silent, no hold of this call is left, unless it could not be lifted; a stop that is
-// refused goes on at once, and its agents are cut off. After NotIdle, the hold stays, and is leaving unless it was firm
+// The kinds. After Refused and Silent, no hold of this call is left, unless it could not be lifted. A stop is refused
+// only if its hold is gone. After NotIdle, the hold stays, and is leaving unless it was firm
 // from the start or the service stops in any case.
 const (
 	Refused Kind = iota // the last server, or a slot or a turn that did not come
@@ -85,8 +85,7 @@ type departure struct {
 	set   drain.Hold // zero while no hold is set
 	setAt time.Time  // when the hold was written first
 
-	told       bool // every balancer has let go of the master, or is not waited for: --now, or a stop goes on regardless
-	regardless bool // the stop goes on although some balancer has not let go
+	told bool // every balancer has let go of the master, or is not waited for: --now, or a stop whose turn is over
 }
 
 // Out takes the master out of its pool. It returns once every balancer has let go of the master and, if asked, the
@@ -234,8 +233,8 @@ func (d *departure) waitsForNobody() bool {
 // isOut reports whether a service has a firm hold: no balancer keeps it.
 func isOut(v status.ServiceStatus) bool { return v.Mode != drain.Ready && v.Leaving == drain.Firm }
 
-// letGo waits until every balancer has let go of the master. A stop whose time is over goes on wherever there is
-// another server, and at last in any case.
+// letGo waits until every balancer has let go of the master. A stop whose turn is over leaves wherever there is another
+// server, while it waits for its agents.
 func (d *departure) letGo(ctx context.Context) error {
 	d.nameOthers()
 	left, err := d.wait(ctx, phaseTold, 0, d.look)
@@ -243,13 +242,7 @@ func (d *departure) letGo(ctx context.Context) error {
 		return err
 	}
 
-	// Only a stop comes here.
-	if err := d.hold(drain.LeavingBesideSpare); err != nil {
-		return err
-	}
-	left, err = d.wait(ctx, phaseInsist, 0, d.look)
-	d.regardless = left != nil
-	return err
+	return d.hold(drain.LeavingBesideSpare) // only a stop comes here
 }
 
 // nameOthers names the balancers that are not waited for: balancers that have this master alone, and clients that look
@@ -273,25 +266,25 @@ func (d *departure) idle(ctx context.Context) error {
 	return err
 }
 
-// firm makes the hold firm: the work of the caller may begin. A lone balancer has kept the master until now, and gets
-// some time to let go, so that a backup takes over before the port closes.
+// firm makes the hold firm: the work of the caller may begin. A balancer that has kept the master until now gets some
+// time to let go, so that a backup takes over before the port closes.
 func (d *departure) firm(ctx context.Context) error {
 	if err := d.hold(drain.Firm); err != nil {
 		return err
 	}
-	if len(d.lone().WithAgents()) == 0 {
+	if !d.want.Idle {
 		return nil
 	}
 
 	d.patience.firmAt = time.Now()
-	_, err := d.wait(ctx, phaseLast, 0, d.lookAtLone)
+	_, err := d.wait(ctx, phaseLast, 0, d.lookAtLast)
 	return err
 }
 
-// lookAtLone returns the lone balancers that have not heard of the firm hold.
-func (d *departure) lookAtLone(ctx context.Context) (list []status.Obstacle, err error) {
+// lookAtLast returns the balancers that have not let go although the hold is firm.
+func (d *departure) lookAtLast(ctx context.Context) (list []status.Obstacle, err error) {
 	unanswered := d.seen.next(ctx)
-	if d.seen.absent() {
+	if d.seen.absent() || d.seen.silent() {
 		return nil, nil
 	}
 	if unanswered != nil {
@@ -299,7 +292,7 @@ func (d *departure) lookAtLone(ctx context.Context) (list []status.Obstacle, err
 	}
 
 	awaited := d.seen.status
-	awaited.Balancers = d.lone().WithAgents()
+	awaited.Balancers = d.hearing().WithAgents()
 	for _, v := range awaited.Services {
 		list = append(list, awaited.Behind(v)...)
 	}
@@ -406,7 +399,7 @@ func (d *departure) wait(ctx context.Context, of phase, settled time.Duration,
 		if err != nil {
 			return nil, err
 		}
-		return list, d.mayGoOn(of)
+		return list, d.mayGoOn()
 	})
 	if err != nil || left == nil {
 		return nil, err
@@ -415,7 +408,7 @@ func (d *departure) wait(ctx context.Context, of phase, settled time.Duration,
 }
 
 // mayGoOn returns an error if the hold is gone, or if the pool cannot do without the master.
-func (d *departure) mayGoOn(of phase) error {
+func (d *departure) mayGoOn() error {
 	if d.gone() {
 		return errGone
 	}
@@ -423,7 +416,7 @@ func (d *departure) mayGoOn(of phase) error {
 	if d.told {
 		return nil
 	}
-	if needs := d.party.mustStay(of); len(needs) > 0 {
+	if needs := d.party.mustStay(); len(needs) > 0 {
 		return &Error{Kind: Refused, Text: "must stay in service", Left: needs}
 	}
 	return nil

@@ -41,7 +41,7 @@ func TestAHoldOfAStopOutlastsIt(t *testing.T) {
 	d.party = newParty(d)
 	p := d.patience
 	p.renew(p.began.Add(LongestTurn), LongestTurn)
-	p.toldAt = p.end(phaseInsist)
+	p.toldAt = p.end(phaseTold)
 	p.firmAt = p.end(phaseIdle)
 	if leaving, last := d.party.until(drain.LeavingInTurn), p.end(phaseLast); leaving.Before(last.Add(longestStart)) {
 		t.Errorf("a leaving hold ends at %s, and the stop at %s", leaving, last)

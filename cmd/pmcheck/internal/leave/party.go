@@ -15,24 +15,22 @@ import (
 type phase int
 
 const (
-	phaseStart  phase = iota // until the daemon knows its balancers
-	phaseSlot                // until the budget has a slot
-	phaseFleet               // until the other masters can do without this one
-	phaseTold                // until every balancer has let go of the master
-	phaseInsist              // until every balancer that shows a spare server has let go of the master
-	phaseIdle                // until the last agent has finished
-	phaseLast                // until each lone balancer has heard of the firm hold
+	phaseStart phase = iota // until the daemon knows its balancers
+	phaseSlot               // until the budget has a slot
+	phaseFleet              // until the other masters can do without this one
+	phaseTold               // until every balancer has let go of the master
+	phaseIdle               // until the last agent has finished
+	phaseLast               // until each balancer that still sends has heard of the firm hold
 )
 
 // A party wants the master out. A command is refused if the pool needs the master. The stop of a service happens in
-// any case, and takes as much care as its time allows.
+// any case, and is never refused: it takes as much care as its time allows.
 type party interface {
 	// wanted returns an error once the master need not leave any more.
 	wanted(ctx context.Context) error
-	// mustStay returns why the pool cannot do without the master at all, as far as that counts in a phase.
-	mustStay(of phase) []status.Obstacle
-	// insists reports whether the master leaves although a witness does not answer, or its time is over. What mustStay
-	// returns holds nevertheless.
+	// mustStay returns why the pool cannot do without the master at all, and the party is refused.
+	mustStay() []status.Obstacle
+	// insists reports whether the master leaves although a witness does not answer, or its time is over.
 	insists() bool
 	// retries reports whether the budget's database is asked again after it has not answered for some time.
 	retries(unanswered time.Duration) bool
@@ -71,7 +69,7 @@ func (c *command) waitsFor(list balancer.List) balancer.List {
 }
 
 // mustStay names the balancers that cannot do without this master at all.
-func (c *command) mustStay(phase) (list []status.Obstacle) {
+func (c *command) mustStay() (list []status.Obstacle) {
 	if c.way.want.Force {
 		return nil
 	}
@@ -145,56 +143,32 @@ func (s *stop) wanted(ctx context.Context) error {
 	return err
 }
 
-// mustStay names the balancers if this master is all that each of them has: a drain would then only take the master
-// from its agents earlier. A balancer that is lone beside others forbids nothing.
-func (s *stop) mustStay(of phase) (list []status.Obstacle) {
-	seen := s.way.seen.status
-
-	// The gate refuses agents, and they ask their next server.
-	if seen.Gate.Runs(seen.Time) {
-		return nil
-	}
-
-	// Balancers that have other servers may not have asked this daemon yet.
-	if len(seen.Unseen()) > 0 {
-		return nil
-	}
-
-	// A daemon that has not run for long may not know yet that a client without a view is a balancer. Any client can
-	// claim to be a lone balancer: that must not end the drain meanwhile.
-	hearing := s.way.hearing()
-	trusted := len(hearing.WithAgents().Trusted()) > 0
-	isNew := seen.Time.Sub(seen.Started) < balancer.ProvenAfter
-	mayHaveOthers := isNew && len(hearing.MayCount()) > 0
-	if mayHaveOthers && !trusted {
-		return nil
-	}
-
-	// The master is held, firm: balancers send it no agents.
-	if isOut(seen.Master()) {
-		return nil
-	}
-
-	// Until there is a hold, the budget and the fleet are asked. They know of masters that balancers have given up, and
-	// any client can claim to be a balancer. Beside a balancer that is not trusted, a stop may be refused with a hold set,
-	// which is lifted then.
-	asksOthers := s.way.world.Claim != nil || s.way.world.Fleet != nil
-	if of < phaseTold && asksOthers && !trusted {
-		return nil
-	}
-
-	if !hearing.AllLone(seen.Time) {
-		return nil
-	}
-	for _, b := range s.way.lone() {
-		list = append(list, b.Alone())
-	}
-	return list
-}
-
+func (s *stop) mustStay() []status.Obstacle           { return nil }
 func (s *stop) insists() bool                         { return true }
 func (s *stop) retries(unanswered time.Duration) bool { return unanswered < budgetPause }
-func (s *stop) end(of phase) time.Time                { return s.way.patience.end(of) }
+
+// end returns when a phase is over.
+func (s *stop) end(of phase) time.Time {
+	p := s.way.patience
+
+	// No other master can serve the agents of balancers that the configuration names: whatever the budget says, it is
+	// no use to wait.
+	all := s.way.hearing().WithAgents()
+	namesAll := len(all) == len(all.Trusted())
+	if of == phaseSlot && namesAll && s.isOnlyServer() {
+		return p.began
+	}
+
+	// While the host shuts down, a last server serves on until it must stop.
+	hostStops := !p.hostStops.IsZero()
+	if of == phaseIdle && hostStops && all.AllStranded() {
+		return p.mustStop()
+	}
+	return p.end(of)
+}
+
+// isOnlyServer reports whether every balancer has this master alone, and expects no other server.
+func (s *stop) isOnlyServer() bool { return s.way.hearing().AllLone(s.way.seen.status.Time) }
 
 // waitsFor leaves out the lone balancers: they keep the master until the hold is firm.
 func (s *stop) waitsFor(list balancer.List) balancer.List {
@@ -205,11 +179,36 @@ func (s *stop) waitsFor(list balancer.List) balancer.List {
 }
 
 func (s *stop) expectsAgents() bool {
-	// Agents that can go nowhere else come until the end: the stop does not wait for them.
-	if s.way.regardless && s.way.hearing().AllStranded() {
+	if s.strandsAgents() {
 		return false
 	}
 	return !s.way.seen.status.Unheard(s.way.patience.toldAt)
+}
+
+// strandsAgents reports whether agents can go nowhere else, and come until the end: the stop does not wait for them.
+func (s *stop) strandsAgents() bool {
+	seen := s.way.seen.status
+
+	// The gate refuses agents, and they ask their next server.
+	if seen.Gate.Runs(seen.Time) {
+		return false
+	}
+
+	// A client that may prove to be a balancer may have other servers.
+	hearing := s.way.hearing()
+	if len(hearing.MayCount()) > 0 {
+		return false
+	}
+
+	if s.isOnlyServer() {
+		return true
+	}
+
+	// The other servers are expected back. The stop has waited for them for its turn; a shutdown waits to the end.
+	p := s.way.patience
+	hostStops := !p.hostStops.IsZero()
+	turnIsOver := !time.Now().Before(p.endOfTurn())
+	return hearing.AllStranded() && turnIsOver && !hostStops
 }
 
 func (s *stop) late(of phase, left []status.Obstacle) error {
@@ -219,8 +218,6 @@ func (s *stop) late(of phase, left []status.Obstacle) error {
 		s.way.world.Note("goes on without a slot: " + why)
 	case phaseTold:
 		s.way.world.Note("goes on wherever there is another server: " + why)
-	case phaseInsist:
-		s.way.world.Note("stops regardless: " + why)
 	case phaseIdle:
 		took := time.Since(s.way.patience.began).Round(time.Second)
 		return &Error{Kind: NotIdle, Text: fmt.Sprintf("not idle within %s", took), Left: left}
@@ -236,5 +233,5 @@ func (s *stop) until(leaving drain.Leaving) time.Time {
 	}
 
 	// A hold that is leaving may last: it takes no server from agents that need it.
-	return end.Add(LongestTurn + overtime + s.guard.Limits.Wait + lastTime)
+	return end.Add(LongestTurn + s.guard.Limits.Wait + lastTime)
 }

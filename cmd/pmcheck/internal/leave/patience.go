@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	// overtime is how long a stop waits, at most, after its turn, for a balancer that has no other server.
-	overtime = 4 * time.Minute
+	// longestRestart is how long the slot of another master may last beyond its turn and the wait for its agents: until
+	// its Puppet Server has started, and has been back for budget.Settle.
+	longestRestart = 5 * time.Minute
 	// stopTime is what a shutdown leaves for the stop of a service that has not been drained.
 	stopTime = time.Minute
 	// lastTime is how long a stop waits until each lone balancer has asked once more: the usual interval of a slow one.
@@ -63,8 +64,8 @@ func (p *patience) limit(limits config.Guard) {
 // end returns when a phase of a stop is over.
 func (p *patience) end(of phase) time.Time {
 	switch of {
-	case phaseInsist:
-		return p.endOfInsisting()
+	case phaseSlot:
+		return p.endOfSlot()
 	case phaseIdle:
 		return p.endOfIdling()
 	case phaseLast:
@@ -81,17 +82,19 @@ func (p *patience) endOfTurn() time.Time {
 	return earlier(p.turnEnd, p.hostStops.Add(p.limits.Shutdown/2))
 }
 
-// endOfInsisting returns until when a stop whose turn is over waits for a spare server.
-func (p *patience) endOfInsisting() time.Time {
+// endOfSlot returns until when a stop waits for a slot: as long as another stop that began in the same moment may have
+// it. Without a slot, both would be out of balancers that send no view.
+func (p *patience) endOfSlot() time.Time {
 	// A stop without a turn waits for nothing.
 	if p.limits.Turn == 0 {
 		return p.endOfTurn()
 	}
-	// While the host shuts down, a master that balancers cannot do without serves on until it must stop.
+
+	end := p.turnEnd.Add(p.limits.Wait + longestRestart)
 	if !p.hostStops.IsZero() {
-		return p.mustStop()
+		end = earlier(end, p.hostStops.Add(p.limits.Shutdown/2))
 	}
-	return p.turnEnd.Add(min(p.limits.Turn, overtime))
+	return earlier(end, p.began.Add(LongestTurn))
 }
 
 // endOfIdling returns until when a stop waits for the last agent.
@@ -159,6 +162,9 @@ func (p *patience) noteFleet(missing, others int) {
 		p.renew(time.Now(), LongestTurn)
 	}
 }
+
+// noteSlot has the turn begin anew with a slot.
+func (p *patience) noteSlot() { p.renew(time.Now(), LongestTurn) }
 
 // noteSlots looks for slots of the budget that have changed hands.
 func (p *patience) noteSlots(slots []budget.Slot) {

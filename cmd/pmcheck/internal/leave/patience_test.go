@@ -22,24 +22,24 @@ func TestThePhasesOfAStopEnd(t *testing.T) {
 	at := func(minutes float64) time.Time { return began.Add(time.Duration(minutes * float64(time.Minute))) }
 	const usual, short, none = 20 * time.Minute, 2 * time.Minute, 0
 	for _, tt := range []struct {
-		name  string
-		turn  time.Duration
-		renew []float64 // minutes at which a server came back
-		told  float64
-		stops float64 // since when the host stops; 0 if it does not
+		name   string
+		turn   time.Duration
+		renew  []float64 // minutes at which a server came back
+		toldAt float64   // when the balancers had let go
+		stops  float64   // since when the host stops; 0 if it does not
 		// When the phases end, in minutes.
-		ends, insist, idle float64
+		slot, told, idle float64
 	}{
-		{name: "a stop", turn: usual, told: 1, ends: 20, insist: 24, idle: 6},
-		{name: "a server came back", turn: usual, renew: []float64{15}, told: 30, ends: 35, insist: 39, idle: 35},
-		{name: "servers came back all the time", turn: usual, renew: []float64{239}, told: 239, ends: 240, insist: 244,
+		{name: "a stop", turn: usual, toldAt: 1, slot: 30, told: 20, idle: 6},
+		{name: "a server came back", turn: usual, renew: []float64{15}, toldAt: 30, slot: 45, told: 35, idle: 35},
+		{name: "servers came back all the time", turn: usual, renew: []float64{239}, toldAt: 239, slot: 240, told: 240,
 			idle: 244},
-		{name: "a short turn", turn: short, told: 1, ends: 2, insist: 4, idle: 6},
-		{name: "no turn", turn: none, ends: 0, insist: 0, idle: 5},
-		{name: "no turn, and the host stops", turn: none, stops: 1, told: 1, ends: 0, insist: 0, idle: 5.5},
-		{name: "the host stops", turn: usual, stops: 10, told: 11, ends: 12.5, insist: 14.5, idle: 14.5},
-		{name: "the host stops after its turn", turn: usual, stops: 22, told: 26, ends: 20, insist: 26.5, idle: 26.5},
-		{name: "the host stops, and its agents are late", turn: usual, stops: 10, told: 8, ends: 12.5, insist: 14.5,
+		{name: "a short turn", turn: short, toldAt: 1, slot: 12, told: 2, idle: 6},
+		{name: "no turn", turn: none, slot: 0, told: 0, idle: 5},
+		{name: "no turn, and the host stops", turn: none, stops: 1, toldAt: 1, slot: 0, told: 0, idle: 5.5},
+		{name: "the host stops", turn: usual, stops: 10, toldAt: 11, slot: 12.5, told: 12.5, idle: 14.5},
+		{name: "the host stops after its turn", turn: usual, stops: 22, toldAt: 26, slot: 24.5, told: 20, idle: 26.5},
+		{name: "the host stops, and its agents are late", turn: usual, stops: 10, toldAt: 8, slot: 12.5, told: 12.5,
 			idle: 13},
 	} {
 		p := newPatience(began)
@@ -47,11 +47,11 @@ func TestThePhasesOfAStopEnd(t *testing.T) {
 		for _, minutes := range tt.renew {
 			p.renew(at(minutes), LongestTurn)
 		}
-		p.toldAt = at(tt.told)
+		p.toldAt = at(tt.toldAt)
 		if tt.stops > 0 {
 			p.noteShutdown(at(tt.stops))
 		}
-		for of, want := range map[phase]float64{phaseTold: tt.ends, phaseInsist: tt.insist, phaseIdle: tt.idle} {
+		for of, want := range map[phase]float64{phaseSlot: tt.slot, phaseTold: tt.told, phaseIdle: tt.idle} {
 			if got := p.end(of); !got.Equal(at(want)) {
 				t.Errorf("%s: phase %d ends after %s, want %v minutes", tt.name, of, got.Sub(began), want)
 			}

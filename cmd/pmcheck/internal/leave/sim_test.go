@@ -517,14 +517,10 @@ func (s shape) simulate(t *testing.T, seeds []uint64) {
 	t.Logf("of %d: %d without a server, for %s at most; at most %d out; the slowest took %s",
 		len(seeds), bad, longest, most, slowest)
 
-	// Without turns, checks that are under way together can cross, and the next ones heal that. The fleet of masters
-	// whose balancers send no view is a witness of its own.
-	heals, extra := time.Duration(0), 0
-	if certain := s.turns || s.budget || s.blind; !certain {
-		heals, extra = 2*s.Inter, s.masters-s.maxOut
-		if !s.DisableOn404 {
-			heals = time.Duration(1+s.Rise) * max(s.Inter, s.DownInter)
-		}
+	heals := s.crossing()
+	extra := 0
+	if heals > 0 {
+		extra = s.masters - s.maxOut
 	}
 	each := cmp.Or(s.downFor, 40*time.Second) + 40*time.Second + s.Slowstart
 	if longest > heals {
@@ -536,6 +532,18 @@ func (s shape) simulate(t *testing.T, seeds []uint64) {
 	if most := 3*time.Minute + time.Duration(s.masters/s.maxOut)*each; slowest > most {
 		t.Errorf("the slowest took %s, want at most %s", slowest, most)
 	}
+}
+
+// crossing is how long a balancer may have no server because two checks have crossed: until the next ones have healed
+// that. With turns or a budget no two masters leave in the same moment. Where balancers send no view, the fleet decides.
+func (s shape) crossing() time.Duration {
+	if s.turns || s.budget || s.blind {
+		return 0
+	}
+	if s.DisableOn404 {
+		return 2 * s.Inter
+	}
+	return time.Duration(1+s.Rise) * max(s.Inter, s.DownInter)
 }
 
 // ordinary is a pool of some masters behind one HAProxy that asks every 2 s and knows NOLB.

@@ -63,6 +63,7 @@ func (t *slotTurn) look(ctx context.Context) ([]status.Obstacle, error) {
 	d.seen.next(ctx) // what balancers show may forbid the way out meanwhile
 	t.refusal = d.world.Claim(ctx, t.want)
 	if t.refusal == nil {
+		d.patience.noteSlot()
 		return nil, nil
 	}
 

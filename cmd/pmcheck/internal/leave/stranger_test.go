@@ -15,7 +15,6 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/drain"
-	"github.com/pmcheck/pmcheck/systemd"
 )
 
 // A stranger is a client that is no balancer, and sends a view to each master every second.
@@ -120,9 +119,7 @@ func leavers() []leaver {
 			return errors.Join(err, lifted)
 		}},
 		{"shutdown", limits().Shutdown / 2, func(ctx context.Context, m *member) error {
-			g := m.guard(drain.Guard, func() (systemd.Service, error) {
-				return systemd.Service{MainPID: 7, Job: "restart", HostStops: true}, nil
-			})
+			g := m.guard(drain.Guard, shuttingDown)
 			err := g.Out(ctx)
 			m.becomes(check.Unknown)
 			time.Sleep(time.Minute)
