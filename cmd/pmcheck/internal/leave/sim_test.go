@@ -534,8 +534,8 @@ func (s shape) simulate(t *testing.T, seeds []uint64) {
 	}
 }
 
-// crossing is how long a balancer may have no server because two checks have crossed: until the next ones have healed
-// that. With turns or a budget no two masters leave in the same moment. Where balancers send no view, the fleet decides.
+// crossing is how long a balancer may have no server because two checks have crossed: until the next ones heal that.
+// With turns or a budget no two masters leave in the same moment. Where balancers send no view, the fleet decides.
 func (s shape) crossing() time.Duration {
 	if s.turns || s.budget || s.blind {
 		return 0
