@@ -73,6 +73,8 @@ type Listening struct {
 // what went wrong. Each request is waited for until ctx is done, or for Wait, or a third of it and
 // AcceptTime if that is longer.
 //
+// The first Probe waits for the files: see Credentials.Ready.
+//
 // An answer on a kept connection does not prove that new ones come in. If connections wait to be accepted in two
 // probes, a second apart, or after a probe without an answer, Probe finds out whether the process accepts them: it may
 // ask once more, and take another 2 × AcceptTime.
@@ -80,6 +82,7 @@ func (p *Prober) Probe(ctx context.Context) Result {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
+	p.Credentials.Ready(ctx)
 	asked := time.Now()
 	wasPending := p.pending != nil // the master did not answer last time
 	r, answered := p.await(ctx)

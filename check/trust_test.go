@@ -120,12 +120,12 @@ func TestTheMasterDecidesAboutLists(t *testing.T) {
 			write(t, m.Files().CRL, ours)
 			p := newProber(t, m)
 			p.Credentials.Files.Revocation = tt.revocation
-			p.Handshake = time.Nanosecond
 			for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 				without := func(c *tls.Config) { c.MaxVersion, c.VerifyPeerCertificate = version, nil }
 				for _, edit := range []func(*tls.Config){without, func(c *tls.Config) { c.MaxVersion = version }} {
 					m.SetTLS(edit)
 					must(0, m.LoadCRLs(fresh))
+					p.Close()
 					r := p.Probe(t.Context())
 					wantReason(t, r, check.OK)
 					wantTrouble(t, r.Doubt, tt.doubt)
@@ -137,6 +137,9 @@ func TestTheMasterDecidesAboutLists(t *testing.T) {
 					}
 				}
 				must(0, m.LoadCRLs(ours))
+				if tt.doubt == check.OK {
+					p.Close() // the connection is kept
+				}
 				wantReason(t, p.Probe(t.Context()), tt.loaded)
 			}
 		})

@@ -316,11 +316,12 @@ type conn struct {
 }
 
 // due reports whether a connection has been kept for as long as it may be: its server may have another certificate,
-// and what verified it may have expired.
+// and what verified it may have expired. While a CRL is in doubt, the server decides at each handshake, and may load
+// the same CRL at any time.
 func (c *conn) due(now time.Time) bool {
 	age := now.Sub(c.born)
 	hasExpired := !c.expires.IsZero() && now.After(c.expires)
-	return hasExpired || age >= cmp.Or(c.client.Handshake, DefaultHandshake)
+	return c.doubt != nil || hasExpired || age >= cmp.Or(c.client.Handshake, DefaultHandshake)
 }
 
 // shakeHands makes a TLS connection to a server that is called by this name; empty if it is not known yet.

@@ -31,6 +31,8 @@ const (
 	// maxBlocks bounds the certificates, keys and CRLs in one file. Puppet's own bundles have two; each
 	// certificate of a chain is compared with all of them.
 	maxBlocks = 200
+	// firstReading bounds the wait of Ready.
+	firstReading = 10 * time.Second
 )
 
 // Files names the PEM files of a host, as Puppet lays them out. The tags are for a configuration.
@@ -49,10 +51,11 @@ type Files struct {
 type Credentials struct {
 	Files Files
 
-	reading singleflight.Group       // one at a time; it alone uses read
-	read    contents                 // as last read
-	used    atomic.Pointer[material] // nil before the first reading
-	unused  error                    // why the files as last read are not in use as a whole
+	reading singleflight.Group        // one at a time; it alone uses read
+	read    contents                  // as last read
+	used    atomic.Pointer[material]  // nil before the first reading
+	began   atomic.Pointer[time.Time] // when the first reading began
+	unused  error                     // why the files as last read are not in use as a whole
 }
 
 // contents is what the files have: certificate, key, CA and CRL.
@@ -67,6 +70,21 @@ type content struct {
 // same reports whether nothing has changed from one reading to the next.
 func (c content) same(other content) bool {
 	return bytes.Equal(c.data, other.data) && fmt.Sprint(c.err) == fmt.Sprint(other.err)
+}
+
+// Ready waits until the files have been read for the first time, which takes seconds for a CRL of megabytes on a busy
+// host: without the files, a server can be neither verified nor asked as an agent asks. Ready returns when ctx is done,
+// and 10 s after the first reading began: a file system that hangs is not waited for again.
+func (c *Credentials) Ready(ctx context.Context) {
+	if c.used.Load() != nil {
+		return
+	}
+
+	now := time.Now()
+	c.began.CompareAndSwap(nil, &now)
+	ctx, cancel := context.WithDeadline(ctx, c.began.Load().Add(firstReading))
+	defer cancel()
+	c.material(ctx)
 }
 
 // material returns the set to use now. The error, an *Error, says why not all of the files as
@@ -105,11 +123,12 @@ func (c *Credentials) refresh() (*material, error) {
 	}
 
 	// A set that is good as a whole stays in use until there is another.
-	if used == nil || !used.isWhole() || m.isWhole() {
-		used = m
-		c.used.Store(m)
+	staysInUse := used != nil && used.isWhole() && !m.isWhole()
+	if staysInUse {
+		m = used.beside(m.caSkips)
 	}
-	return used, c.unused
+	c.used.Store(m)
+	return m, c.unused
 }
 
 // TLS returns the configuration for connections to another kind of server. The server
@@ -217,34 +236,57 @@ type material struct {
 	ownErr error           // why it cannot be used
 
 	bundle        []*x509.Certificate
-	bundleInPart  bool           // some of the CA's file is skipped
 	roots         *x509.CertPool // the self-signed certificates of the bundle; nil if it cannot be used
 	intermediates *x509.CertPool // the others
 	caErr         error          // why the CA's file cannot be used
+	caSkips       skips
 
 	crls       []*x509.RevocationList
 	revocation Revocation // RevocationOff if the CRL's file cannot be used
 	crlErr     error      // why it cannot be used
+	crlSkips   skips
+}
 
-	skips []error // which certificates and CRLs cannot be parsed, and are left out
+// skips says which certificates or CRLs in a file cannot be parsed, and are left out.
+type skips []error
+
+// err returns what is left out, an *Error; nil if nothing is.
+func (s skips) err() error {
+	if len(s) == 0 {
+		return nil
+	}
+	if more := len(s) - 1; more > 0 {
+		return failed(OwnFilesSkipped, "%w, and %d more", s[0], more)
+	}
+	return &Error{Reason: OwnFilesSkipped, Err: s[0]}
+}
+
+// lack returns the error for a file that lacks something, unless that is what is left out.
+func (s skips) lack(what string) error {
+	if skipped := s.err(); skipped != nil {
+		return failed(OwnFilesSkipped, "%s that can be parsed: %w", what, skipped)
+	}
+	return errors.New(what)
 }
 
 // why returns why the files are not in use as they are on disk, an *Error; nil if they are.
-func (m *material) why() error { return cmp.Or(m.ownErr, m.caErr, m.crlErr, m.skipped()) }
-
-// skipped returns what is left out, an *Error; nil if nothing is.
-func (m *material) skipped() error {
-	if len(m.skips) == 0 {
-		return nil
-	}
-	if more := len(m.skips) - 1; more > 0 {
-		return failed(OwnFilesSkipped, "%w, and %d more", m.skips[0], more)
-	}
-	return &Error{Reason: OwnFilesSkipped, Err: m.skips[0]}
+func (m *material) why() error {
+	return cmp.Or(m.ownErr, m.caErr, m.crlErr, m.caSkips.err(), m.crlSkips.err())
 }
 
 // isWhole reports whether each of the files can be used, at least in part.
 func (m *material) isWhole() bool { return cmp.Or(m.ownErr, m.caErr, m.crlErr) == nil }
+
+// beside returns the same set while the CA's file has what cannot be parsed. That may be the CA of a server that no CA
+// in the set has issued.
+func (m *material) beside(s skips) *material {
+	if len(s) == 0 {
+		return m
+	}
+	same := *m
+	same.caSkips = s
+	return &same
+}
 
 // keep takes from the set that was used before what cannot be used now.
 func (m *material) keep(used *material) {
@@ -253,13 +295,16 @@ func (m *material) keep(used *material) {
 	}
 	if m.roots == nil {
 		m.bundle = used.bundle
-		m.bundleInPart = used.bundleInPart
 		m.roots = used.roots
 		m.intermediates = used.intermediates
+		if len(m.caSkips) == 0 {
+			m.caSkips = used.caSkips
+		}
 	}
 	if m.crlErr != nil {
 		m.crls = used.crls
 		m.revocation = used.revocation
+		m.crlSkips = used.crlSkips
 	}
 }
 
@@ -344,8 +389,7 @@ func (m *material) parseBundle(path string, data []byte) error {
 	for _, e := range list {
 		c, err := x509.ParseCertificate(e.der)
 		if err != nil {
-			m.skips = append(m.skips, fmt.Errorf("%s in %s: %w", e.place, path, err))
-			m.bundleInPart = true
+			m.caSkips = append(m.caSkips, fmt.Errorf("%s in %s: %w", e.place, path, err))
 			continue
 		}
 		m.bundle = append(m.bundle, c)
@@ -361,7 +405,7 @@ func (m *material) parseBundle(path string, data []byte) error {
 		}
 	}
 	if m.roots.Equal(x509.NewCertPool()) {
-		return m.lacks("no self-signed root in the CA file")
+		return m.caSkips.lack("no self-signed root in the CA file")
 	}
 	return nil
 }
@@ -375,23 +419,15 @@ func (m *material) parseCRLs(path string, data []byte) error {
 	for _, e := range list {
 		crl, err := x509.ParseRevocationList(e.der)
 		if err != nil {
-			m.skips = append(m.skips, fmt.Errorf("%s in %s: %w", e.place, path, err))
+			m.crlSkips = append(m.crlSkips, fmt.Errorf("%s in %s: %w", e.place, path, err))
 			continue
 		}
 		m.crls = append(m.crls, crl)
 	}
 	if len(m.crls) == 0 {
-		return m.lacks("no X509 CRL in the CRL file")
+		return m.crlSkips.lack("no X509 CRL in the CRL file")
 	}
 	return nil
-}
-
-// lacks returns the error for a file that lacks something, unless that is what is skipped.
-func (m *material) lacks(what string) error {
-	if skipped := m.skipped(); skipped != nil {
-		return failed(OwnFilesSkipped, "%s that can be parsed: %w", what, skipped)
-	}
-	return errors.New(what)
 }
 
 // element is a block of a PEM file.

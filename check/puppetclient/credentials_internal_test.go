@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"math/big"
 	"os"
 	"path/filepath"
@@ -135,6 +136,34 @@ func TestAReadingThatHangsIsNotWaitedFor(t *testing.T) {
 	}
 }
 
+// Files that are still being read for the first time are waited for, and a file system that hangs is not waited for
+// twice.
+func TestTheFirstReadingIsWaitedFor(t *testing.T) {
+	c := &Credentials{Files: newHost(1).write(t)}
+	release := make(chan struct{})
+	c.reading.DoChan("", func() (any, error) { <-release; return c.refresh() })
+	ready := make(chan struct{})
+	go func() { c.Ready(t.Context()); close(ready) }()
+	select {
+	case <-ready:
+		t.Error("the files have not been read")
+	case <-time.After(50 * time.Millisecond):
+	}
+
+	past := time.Now().Add(-firstReading)
+	other := &Credentials{Files: c.Files}
+	other.began.Store(&past)
+	hangs := other.reading.DoChan("", func() (any, error) { <-release; return other.refresh() })
+	other.Ready(t.Context()) // returns although they have not been read
+
+	close(release)
+	<-ready
+	<-hangs
+	if m := c.used.Load(); m == nil || m.own.Leaf == nil {
+		t.Errorf("not read: %+v", m)
+	}
+}
+
 // A set that is not all good gives way to the next one, but for its CA: the server would not be verified any more.
 func TestACAThatWasReadStaysInUse(t *testing.T) {
 	h, other := newHost(1), newHost(2)
@@ -162,6 +191,53 @@ func TestACAThatWasReadStaysInUse(t *testing.T) {
 		block, _ := pem.Decode(step.want.ca)
 		if m.roots == nil || len(m.bundle) != 1 || !bytes.Equal(m.bundle[0].Raw, block.Bytes) {
 			t.Errorf("%s: the CA in use is %v", step.name, m.bundle)
+		}
+	}
+}
+
+// A CA that cannot be parsed may have issued what no other CA has, whether or not the last good bundle is in use.
+func TestACAThatIsSkippedMayHaveIssuedAnything(t *testing.T) {
+	h, other := newHost(1), newHost(2)
+	leaf := func(h host) []*x509.Certificate {
+		block, _ := pem.Decode(h.certificate)
+		return []*x509.Certificate{must(x509.ParseCertificate(block.Bytes))}
+	}
+	unparsable := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("x")})
+	c := &Credentials{Files: h.write(t)}
+	for _, step := range []struct {
+		name     string
+		ca       []byte // nil removes the file
+		doubted  bool   // a server of another CA
+		skipping bool   // some of the file as it is now
+	}{
+		{"all is good", h.ca, false, false},
+		{"one is skipped", append(bytes.Clone(h.ca), unparsable...), true, true},
+		{"no file: the last is in use", nil, true, false},
+		{"good again", h.ca, false, false},
+		{"all is skipped: the last is in use", unparsable, true, true},
+		{"cut off", unparsable[:30], true, false},
+		{"good at last", h.ca, false, false},
+	} {
+		if step.ca == nil {
+			must(0, os.Remove(c.Files.CA))
+		} else {
+			must(0, os.WriteFile(c.Files.CA, step.ca, 0o600))
+		}
+		m, err := c.material(t.Context())
+		want := expected{name: "puppet1", onHost: true}
+		if e, is := errors.AsType[*Error](err); step.skipping != (is && e.Reason == OwnFilesSkipped) {
+			t.Errorf("%s: %v", step.name, err)
+		}
+		if doubt, fault := m.verifyServer(leaf(h), want, noon()); doubt != nil || fault != nil {
+			t.Errorf("%s: a server of the CA: %v, %v", step.name, doubt, fault)
+		}
+		if doubt, fault := m.verifyServer(leaf(other), want, noon()); (doubt != nil) != step.doubted ||
+			(fault == nil) != step.doubted {
+			t.Errorf("%s: a server of another CA: %v, %v", step.name, doubt, fault)
+		}
+		want.onHost = false
+		if _, fault := m.verifyServer(leaf(other), want, noon()); fault == nil {
+			t.Errorf("%s: a server on another host is not verified", step.name)
 		}
 	}
 }

@@ -83,7 +83,7 @@ func (m *material) verifyServer(peers []*x509.Certificate, want expected, now ti
 
 	chains, err := m.chains(peers, x509.ExtKeyUsageServerAuth, now)
 	if m.mayHaveSkippedCA(err) {
-		untrusted := fmt.Errorf("the master is not verified, since its CA may be what is skipped: %w", m.skipped())
+		untrusted := fmt.Errorf("the master is not verified, since its CA may be what is skipped: %w", m.caSkips.err())
 		if !want.onHost {
 			return nil, &Error{Reason: NotVerified, Err: untrusted}
 		}
@@ -116,7 +116,7 @@ func verifyWithoutCA(leaf *x509.Certificate, name string, now time.Time) error {
 // could not be parsed.
 func (m *material) mayHaveSkippedCA(err error) bool {
 	_, isForeign := errors.AsType[x509.UnknownAuthorityError](err)
-	return isForeign && m.bundleInPart
+	return isForeign && len(m.caSkips) > 0
 }
 
 // chains verifies the first certificate that was sent, with the others as intermediates.
@@ -278,7 +278,7 @@ func (m *material) lookUp(chain []*x509.Certificate, revoked Reason, now time.Ti
 
 // missing returns the error for a CA of which there is no CRL.
 func (m *material) missing(issuer *x509.Certificate) error {
-	if skipped := m.skipped(); skipped != nil {
+	if skipped := m.crlSkips.err(); skipped != nil {
 		return failed(CRLMissing, "no CRL of %s in the CRL file can be read: %w", issuer.Subject.CommonName, skipped)
 	}
 	return failed(CRLMissing, "no CRL of %s in the CRL file", issuer.Subject.CommonName)

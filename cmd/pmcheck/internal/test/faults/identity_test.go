@@ -20,7 +20,7 @@ func identityFaults() []fault {
 		}, mend: func(s *faultSite) {
 			s.restoreSSL()
 			s.restorePuppetConf()
-		}, said: []string{"503 unhealthy: crl-expired"}, within: look, back: look},
+		}, said: []string{"503 unhealthy: crl-expired"}, within: 2 * look, back: look}, // the master reloads it first
 		{name: "mode 0600, and `kill -STOP`", inject: func(s *faultSite) {
 			s.editPuppetConf("chown root:root FILE; chmod 0600 FILE")
 			signalJVM("STOP")(s)
