@@ -49,11 +49,13 @@ func newSnapshot(taken time.Time, holds []Hold, hangs []Hang) Snapshot {
 // Hangs returns the directories that hang. The caller may change the slice.
 func (s Snapshot) Hangs() []Hang { return slices.Clone(s.hangs) }
 
-// Hung returns an error if the directory of a hold hangs: whether the hold is still there is not known.
+// Hung returns an error if the directory of a hold hangs, or the directory that a hold stands for: whether the hold is
+// still there is not known.
 func (s Snapshot) Hung(h Hold) error {
-	dir := filepath.Dir(h.Path)
-	if slices.ContainsFunc(s.hangs, func(hang Hang) bool { return hang.Path == dir }) {
-		return pathError("read", dir, ErrHangs)
+	for _, hang := range s.hangs {
+		if hang.Path == h.Path || hang.Path == filepath.Dir(h.Path) {
+			return pathError("read", hang.Path, ErrHangs)
+		}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package drain
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,7 +44,7 @@ func (s *Store) Change(holder string, service Service, next func(old Hold) (Hold
 	}
 	defer unlock()
 
-	old := s.find(named(fileName(holder, service)))
+	old, _ := s.find(named(fileName(holder, service))) // one in a directory that hangs stays
 	current := s.current(old)
 	h, err := next(current)
 	if err != nil {
@@ -88,23 +89,28 @@ func (s *Store) liftMatching(match func(Hold) bool) (lifted []Hold, err error) {
 	defer unlock()
 
 	makeErr := s.makeDir(s.Persistent)
-	lifted, err = s.remove(s.find(match))
+	found, hangs := s.find(match)
+	lifted, err = s.remove(found)
 	s.tidy()
-	return newSnapshot(s.clock(), lifted, nil).list, errors.Join(makeErr, err)
+	return newSnapshot(s.clock(), lifted, nil).list, errors.Join(cmp.Or(makeErr, hangs), err)
 }
 
 func named(file string) func(Hold) bool {
 	return func(h Hold) bool { return filepath.Base(h.Path) == file }
 }
 
-// find returns the holds that match in both directories, and none of a directory that cannot be read.
-func (s *Store) find(match func(Hold) bool) (found []Hold) {
+// find returns the holds that match in both directories, and none of a directory that cannot be read. A directory that
+// hangs is an error: it may have such a hold.
+func (s *Store) find(match func(Hold) bool) (found []Hold, hangs error) {
 	for _, dir := range s.dirs() {
-		r, _ := s.scan(dir)
+		r, err := s.scan(dir)
 		r.close()
 		found = append(found, keep(r.holds, match)...)
+		if errors.Is(err, ErrHangs) {
+			hangs = errors.Join(hangs, pathError("read", dir, err))
+		}
 	}
-	return found
+	return found, hangs
 }
 
 // current returns the hold of old that counts. If there are two, as after a move that
@@ -156,9 +162,9 @@ func (s *Store) replace(old []Hold, h Hold) (Hold, error) {
 	}
 	s.tidy()
 
-	stored := s.find(func(h Hold) bool { return h.Path == path })
+	stored, hangs := s.find(func(h Hold) bool { return h.Path == path })
 	if len(stored) == 0 {
-		return Hold{}, fmt.Errorf("%s is gone again", path)
+		return Hold{}, cmp.Or(hangs, fmt.Errorf("%s is gone again", path))
 	}
 	return stored[0], nil
 }
@@ -188,7 +194,8 @@ func writeFile(ctx context.Context, path string, data []byte) error {
 // tidy removes holds that ended long ago. Failure does no harm: they are not in effect.
 func (s *Store) tidy() {
 	longAgo := s.clock().Add(-keepExpired)
-	_, _ = s.remove(s.find(func(h Hold) bool { return !h.InEffect(longAgo) }))
+	old, _ := s.find(func(h Hold) bool { return !h.InEffect(longAgo) })
+	_, _ = s.remove(old)
 }
 
 // remove durably removes the files of holds. It returns the holds that it removed and

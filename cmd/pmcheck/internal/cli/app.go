@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
@@ -92,6 +93,15 @@ func prepare(command *cli.Command) {
 	}
 	if command.ArgsUsage == "" {
 		command.Before = refuseArguments
+	}
+
+	// systemd ends the daemon and the gate, and with-hold waits for its command, which gets the signals.
+	waits := slices.Contains([]string{"serve", "gate", "with-hold"}, command.Name)
+	if action := command.Action; action != nil && !waits {
+		command.Action = func(c *cli.Context) error {
+			_, err := promptly(c.Context, func() (struct{}, error) { return struct{}{}, action(c) })
+			return err
+		}
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 // Exit statuses.
@@ -134,6 +135,9 @@ func fileHint(err error) string {
 	}
 	if file.Op == "create" && errors.Is(file, fs.ErrNotExist) {
 		return "is pmcheck installed on this host?"
+	}
+	if errors.Is(file, drain.ErrHangs) {
+		return "mend its file system; drain --until-reboot writes elsewhere"
 	}
 	for _, full := range []error{syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT} {
 		if errors.Is(file, full) {

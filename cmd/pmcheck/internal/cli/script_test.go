@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
 
 	"github.com/pmcheck/pmcheck/check/checktest"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/loopback"
@@ -68,6 +69,8 @@ func askAsBalancer() {
 //	await TEXT             wait until the daemon sends TEXT to the service manager,
 //	                       and set $address to the daemon's address
 //	signal NAME PROGRAM    send a signal to a background program
+//	filesystem mount DIR   mount a file system on a directory, with its files
+//	filesystem hang        stop the program that is the file system; mend: let it go on
 func TestScripts(t *testing.T) {
 	// A parent such as nohup may ignore this signal. Programs started here would
 	// inherit that unless this process catches it.
@@ -84,6 +87,8 @@ func TestScripts(t *testing.T) {
 			"master": setMaster,
 			"await":  await,
 			"signal": send,
+
+			"filesystem": stallFileSystem,
 		},
 	})
 }
@@ -121,6 +126,7 @@ func setup(env *testscript.Env) error {
 		}
 	}()
 	env.Values[notifyKey{}] = messages
+	env.Values[fileSystemKey{}] = new(fileSystem)
 
 	env.Setenv("NOTIFY_SOCKET", socket)
 	env.Setenv("PMCHECK_CONFIG", filepath.Join(env.WorkDir, "pmcheck.yaml"))
@@ -177,8 +183,45 @@ func await(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
+type fileSystemKey struct{}
+
+func stallFileSystem(ts *testscript.TestScript, _ bool, args []string) {
+	if args[0] == "mount" {
+		mountFileSystem(ts, ts.MkAbs(args[1]))
+		return
+	}
+	number := map[string]syscall.Signal{"hang": syscall.SIGSTOP, "mend": syscall.SIGCONT}[args[0]]
+	ts.Check(ts.Value(fileSystemKey{}).(*fileSystem).program.Signal(number))
+}
+
+// A fileSystem is a program that is one.
+type fileSystem struct{ program *os.Process }
+
+// mountFileSystem mounts a directory on itself through a program, which ends with the script.
+func mountFileSystem(ts *testscript.TestScript, dir string) {
+	bindfs := exec.Command("bindfs", "-f", "-o", "nonempty", dir, dir)
+	ts.Check(bindfs.Start())
+	ts.Value(fileSystemKey{}).(*fileSystem).program = bindfs.Process
+	ts.Defer(func() {
+		_ = bindfs.Process.Kill()
+		_ = bindfs.Wait()
+		_ = syscall.Unmount(dir, syscall.MNT_DETACH)
+	})
+
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		mounts, err := os.ReadFile("/proc/self/mounts")
+		ts.Check(err)
+		if strings.Contains(string(mounts), " "+dir+" fuse") {
+			return
+		}
+		if time.Now().After(end) {
+			ts.Fatalf("bindfs does not mount %s", dir)
+		}
+	}
+}
+
 func send(ts *testscript.TestScript, _ bool, args []string) {
-	number := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL}[args[0]]
+	number := unix.SignalNum("SIG" + args[0])
 	for _, c := range ts.BackgroundCmds() {
 		if filepath.Base(c.Args[0]) == args[1] {
 			ts.Check(c.Process.Signal(number))

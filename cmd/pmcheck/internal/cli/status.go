@@ -89,10 +89,18 @@ func writeMembers(c *cli.Context, members []fleet.Member) error {
 func (h *host) status(ctx context.Context) (status.Status, error) {
 	st, err := h.world.Next(ctx)
 	if errors.Is(err, status.ErrNoDaemon) {
-		hint := "systemctl status pmcheck; the holds are in " + h.settings.Store().Persistent
-		err = &exitError{status: exitNoDaemon, err: err, hint: portHint(ctx, h.settings.Listen) + hint}
+		err = &exitError{status: exitNoDaemon, err: err, hint: h.absenceHint(ctx, err)}
 	}
 	return st, err
+}
+
+// absenceHint returns what helps if the daemon has not answered, because of err.
+func (h *host) absenceHint(ctx context.Context, err error) string {
+	if errors.Is(err, context.DeadlineExceeded) { // its socket has taken the connection
+		return "a process has its socket and does not answer: systemctl restart pmcheck"
+	}
+	hint := "systemctl status pmcheck; the holds are in " + h.settings.Store().Persistent
+	return portHint(ctx, h.settings.Listen) + hint
 }
 
 // portHint returns the beginning of a hint if a process accepts connections on the daemon's port.

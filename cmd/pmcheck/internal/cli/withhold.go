@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -69,10 +70,10 @@ func withHold(c *cli.Context) error {
 	r.Hold.Reason = cmp.Or(r.Hold.Reason, line)
 	h := hostOf(c)
 	h.world.Changed = h.printHoldOfCommand
-	set, err := h.takeOut(c, r)
+	set, err := promptly(c.Context, func() (drain.Hold, error) { return h.takeOut(c, r) })
 	if err != nil {
 		h.world.Note("not run: " + line)
-		return errors.Join(err, h.takeBack(set))
+		return errors.Join(err, h.takeBack(c.Context, set))
 	}
 
 	exit, err := runCommand(work, caught, heldOn/3, func() {
@@ -89,9 +90,9 @@ func withHold(c *cli.Context) error {
 		return h.keepHold(set, exit, err)
 	}
 	if hasFailed || interrupted {
-		return &exitError{status: exit, err: errors.Join(err, h.takeBack(set))}
+		return &exitError{status: exit, err: errors.Join(err, h.takeBack(c.Context, set))}
 	}
-	if err := h.takeBack(set); err != nil {
+	if err := h.takeBack(c.Context, set); err != nil {
 		return err
 	}
 	return h.comeBack(c.Context, r.Hold.Service, durationOf(c, "return"))
@@ -120,11 +121,11 @@ func (h *host) endAt(set drain.Hold, end time.Time) (drain.Hold, error) {
 	return h.world.Amend(set, func(h *drain.Hold) { h.Until = end })
 }
 
-func (h *host) takeBack(set drain.Hold) error {
+func (h *host) takeBack(ctx context.Context, set drain.Hold) error {
 	if set.Mode == "" {
 		return nil
 	}
-	err := h.world.Lift(set)
+	_, err := promptly(ctx, func() (struct{}, error) { return struct{}{}, h.world.Lift(set) })
 	if err != nil {
 		h.world.Note("not lifted, it ends by itself")
 	}
@@ -146,7 +147,7 @@ func catchSignals() (caught <-chan os.Signal, stop func()) {
 }
 
 // runCommand runs a command to its end and returns its exit status. It passes on the signals that arrive in caught, and
-// calls renew at the given interval.
+// calls renew at the given interval. It does not return during such a call.
 func runCommand(cmd *exec.Cmd, caught <-chan os.Signal, every time.Duration, renew func()) (exit int, err error) {
 	if err := cmd.Start(); err != nil {
 		return notRun, err
@@ -155,6 +156,14 @@ func runCommand(cmd *exec.Cmd, caught <-chan os.Signal, every time.Duration, ren
 	go func() { ended <- cmd.Wait() }()
 	renewal := time.NewTicker(every)
 	defer renewal.Stop()
+
+	// A file system that does not answer must not keep a signal from the command.
+	var renewed chan struct{} // nil while renew does not run
+	defer func() {
+		if renewed != nil {
+			<-renewed
+		}
+	}()
 
 	// A terminal sends these to the command itself. apt and others take a second interrupt for "at once".
 	sentByTerminal := []os.Signal{syscall.SIGINT, syscall.SIGQUIT}
@@ -168,7 +177,15 @@ func runCommand(cmd *exec.Cmd, caught <-chan os.Signal, every time.Duration, ren
 				_ = cmd.Process.Signal(s) // the command may have ended
 			}
 		case <-renewal.C:
-			renew()
+			if renewed == nil {
+				renewed = make(chan struct{})
+				go func() {
+					defer close(renewed)
+					renew()
+				}()
+			}
+		case <-renewed:
+			renewed = nil
 		}
 	}
 }

@@ -164,11 +164,26 @@ func (h *host) inEffect(ctx context.Context, service drain.Service) (st status.S
 		if err == nil {
 			_, err = st.Service(service)
 		}
-		holds = h.settings.Store().Read().At(time.Now()).Holds()
-		if err != nil || sameHolds(st.Holds, holds) {
-			return st, holds, err
+		disk := h.world.Holds.Read()
+		holds, _ = apart(disk.At(time.Now()).Holds(), disk)
+		seen, remembered := apart(st.Holds, disk)
+		if err != nil || sameHolds(seen, holds) {
+			return st, append(holds, remembered...), err
 		}
 	}
+}
+
+// apart returns the holds in directories that this command can read, and those in directories that hang, of which the
+// daemon may know more.
+func apart(holds []drain.Hold, disk drain.Snapshot) (readable, hung []drain.Hold) {
+	for _, h := range holds {
+		if disk.Hung(h) != nil {
+			hung = append(hung, h)
+		} else {
+			readable = append(readable, h)
+		}
+	}
+	return readable, hung
 }
 
 // sameHolds reports whether a daemon has seen the holds that are on disk.

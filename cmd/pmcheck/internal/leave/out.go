@@ -56,7 +56,7 @@ const (
 	Refused Kind = iota // the last server, or a slot or a turn that did not come
 	NotIdle             // balancers were not told, or agents are left
 	Taken               // another party holds under the same name
-	Silent              // the daemon runs, and does not answer
+	Silent              // the daemon does not answer, and runs or may start
 )
 
 // Error says why a master has not left as asked.

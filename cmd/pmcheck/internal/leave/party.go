@@ -99,6 +99,12 @@ func (c *command) isNeededBy(b *status.Balancer) bool {
 func (c *command) late(of phase, left []status.Obstacle) error {
 	e := &Error{Kind: Refused, Left: left}
 	switch of {
+	case phaseStart:
+		e.Text = fmt.Sprintf("not out within %s", c.way.want.Wait)
+		if c.way.seen.presence != answers {
+			e.Kind = Silent
+			e.Text = fmt.Sprintf("the daemon has not answered within %s", c.way.want.Wait)
+		}
 	case phaseSlot:
 		e.Text = "no slot in time"
 	case phaseFleet:
