@@ -328,6 +328,14 @@ func (c *poolCheck) stops(p *Pool, now time.Time) Finding {
 			len(p.Waiting), text.Age(p.unreturned()), oldest(p.Borrowed))
 	}
 
+	// With a borrow-timeout below StuckAfter, requests give up before they have waited for so long.
+	allAreLent := p.Free == 0 && len(p.Borrowed) > 0
+	if allAreLent && c.gaveUp(p) && youngest(p.Borrowed) >= c.StuckAfter {
+		return finding(StateBad, Unhealthy, JRubyStuck,
+			"requests gave up waiting, and no JRuby came back for %s; the oldest loan is %s",
+			text.Age(youngest(p.Borrowed)), oldest(p.Borrowed))
+	}
+
 	// A server that has started loses all its instances in a flush, DELETE /puppet-admin-api/v1/jruby-pool, which a
 	// deployment of code may send to all masters at once. Requests wait meanwhile.
 	without := time.Duration(0)
@@ -361,14 +369,19 @@ func (c *poolCheck) busy(p *Pool, now time.Time) Finding {
 			"%d requests wait for a JRuby, the oldest is %s", len(p.Waiting), oldest(p.Waiting))
 	}
 
-	lost := c.last != nil && (p.Timeouts > c.last.Timeouts || p.LimitHits > c.last.LimitHits)
-	if lost {
+	if c.gaveUp(p) || c.turnedAway(p) {
 		return finding(StateWarn, Busy, JRubyBusy,
 			"%d requests gave up waiting for a JRuby, %d were turned away at max-queued-requests",
 			max(0, p.Timeouts-c.last.Timeouts), max(0, p.LimitHits-c.last.LimitHits))
 	}
 	return Finding{State: StateOK, Reason: OK}
 }
+
+// gaveUp reports whether requests have given up waiting since the last look.
+func (c *poolCheck) gaveUp(p *Pool) bool { return c.last != nil && p.Timeouts > c.last.Timeouts }
+
+// turnedAway reports whether requests have found the queue full since the last look.
+func (c *poolCheck) turnedAway(p *Pool) bool { return c.last != nil && p.LimitHits > c.last.LimitHits }
 
 // Pool is Puppet Server's pool of JRuby instances at one moment.
 type Pool struct {
@@ -416,12 +429,13 @@ func (p *Pool) lockedFor(now time.Time) time.Duration {
 
 // unreturned returns for how long requests have waited without any instance being
 // returned. While requests wait, a returned instance is lent again at once, so this
-// is the age of the youngest loan.
+// is the age of the youngest loan, but not more than the longest wait: a long compile is no
+// reason to take a master out to which a request has just come.
 func (p *Pool) unreturned() time.Duration {
 	if !p.saturated() || len(p.Borrowed) == 0 {
 		return 0
 	}
-	return youngest(p.Borrowed)
+	return min(youngest(p.Borrowed), slices.MaxFunc(p.Waiting, byAge).age())
 }
 
 // youngest returns the age of the loan that began last. The list must not be empty.

@@ -52,6 +52,7 @@ func TestJRubyConcludesFromSuccessivePools(t *testing.T) {
 	}
 	idle := func(size, free int) *Pool { return pool(size, free, nil, nil) }
 	ages := func(a ...float64) []float64 { return a }
+	gaveUp := func(loan float64, n int64) *Pool { p := pool(1, 0, ages(loan), nil); p.Timeouts = n; return p }
 	const second, minute = time.Second, time.Minute
 	for _, tt := range []struct {
 		name  string
@@ -109,40 +110,49 @@ func TestJRubyConcludesFromSuccessivePools(t *testing.T) {
 		{"saturated, then stuck, then back", []look{
 			{0, pool(2, 0, ages(10, 5), ages(4)), busy},
 			{minute, pool(2, 0, ages(70, 65), ages(64)), busy},
-			{115 * second, pool(2, 0, ages(125, 120), ages(119)), stuck},
+			{115 * second, pool(2, 0, ages(125, 120), ages(119)), busy},
+			{116 * second, pool(2, 0, ages(126, 121), ages(120)), stuck},
 			{130 * second, pool(2, 0, ages(140, 1), ages(3)), busy},
 			{140 * second, pool(2, 1, ages(150), nil), fine},
 		}},
 		{"stuck, and the requests that wait give up", []look{
-			{0, pool(1, 0, ages(120), ages(119)), stuck},
-			{second, &Pool{Size: 1, Borrowed: []Loan{{Seconds: 121}}, Timeouts: 1}, stuck},
-			{2 * second, pool(1, 0, ages(122), nil), stuck},
+			{0, pool(1, 0, ages(130), ages(120)), stuck},
+			{second, gaveUp(131, 1), stuck},
+			{2 * second, pool(1, 0, ages(132), nil), stuck},
 			{20 * minute, pool(1, 0, ages(1320), ages(1)), stuck},
 			{21 * minute, pool(1, 1, nil, nil), fine},
 			{22 * minute, pool(1, 0, ages(59), nil), fine},
 		}},
+		{"requests give up before they have waited for stuck_after", []look{
+			{0, pool(1, 0, ages(60), ages(10)), busy},
+			{20 * second, gaveUp(80, 1), busy},
+			{60 * second, gaveUp(120, 1), fine},
+			{80 * second, gaveUp(140, 2), stuck},
+			{100 * second, gaveUp(160, 2), stuck},
+		}},
 		{"stuck, and a JRuby comes back to the next request", []look{
-			{0, pool(2, 0, ages(130, 120), ages(119)), stuck},
+			{0, pool(2, 0, ages(130, 120), ages(120)), stuck},
 			{10 * second, pool(2, 0, ages(140, 130), nil), stuck},
 			{20 * second, pool(2, 0, ages(150, 9), nil), fine},
 		}},
 		{"stuck, then flushed: new JRubies are lent beside the old loans", []look{
-			{0, pool(1, 0, ages(120), ages(119)), stuck},
+			{0, pool(1, 0, ages(130), ages(120)), stuck},
 			{10 * second, pool(1, 0, ages(130, 1), nil), fine},
 		}},
 		{"stuck, then flushed: none is left, then one", []look{
-			{0, pool(1, 0, ages(120), ages(119)), stuck},
+			{0, pool(1, 0, ages(130), ages(120)), stuck},
 			{10 * second, idle(1, 0), stuck},
 			{20 * second, idle(1, 1), fine},
 		}},
 		{"stuck, and the master's clock runs a second behind its answer", []look{
-			{0, pool(1, 0, ages(120), ages(119)), stuck},
+			{0, pool(1, 0, ages(130), ages(120)), stuck},
 			{minute, pool(1, 0, ages(179), nil), stuck},
 		}},
 		{"one JRuby with a long compile, and requests that come and go", []look{
 			{0, pool(1, 0, ages(60), nil), fine},
-			{10 * minute, pool(1, 0, ages(660), nil), fine},
-			{30 * minute, pool(1, 0, ages(1860), nil), fine},
+			{10 * minute, pool(1, 0, ages(660), ages(119)), busy},
+			{11 * minute, pool(1, 0, ages(720), nil), fine},
+			{30 * minute, pool(1, 0, ages(1860), ages(1)), busy},
 			{31 * minute, pool(1, 1, nil, nil), fine},
 		}},
 		{"long loans with no request waiting", []look{{0, pool(2, 0, ages(900, 800), nil), fine}}},

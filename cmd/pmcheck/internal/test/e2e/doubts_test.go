@@ -166,7 +166,7 @@ func testStatusDenied(t *testing.T, s *lab.PuppetServer) {
 
 	// What a drain waits for is connections, since nobody tells which requests hold a JRuby.
 	r.Hold(drain.Drain)
-	j := startBlockage(t, s)
+	j := startBlockage(t, s, jrubies)
 	r.WaitStatus(time.Minute, func(s lab.Status) error {
 		list := obstacle.Texts(s.Services[0].Obstacles, 10)
 		if !strings.Contains(strings.Join(list, "; "), "connections in use") {
@@ -285,7 +285,7 @@ func testRestartWhileSaturated(t *testing.T, s *lab.PuppetServer) {
 	r := lab.StartSite(t, lab.SiteOptions{Server: s, Remembers: true})
 	forgetful := lab.StartSite(t, lab.SiteOptions{Server: s})
 	steady := lab.StartSite(t, lab.SiteOptions{Server: s})
-	j := startBlockage(t, s)
+	j := startBlockage(t, s, jrubies)
 	j.waitForPool(r, 0)
 	answers := steady.Record(5 * time.Millisecond)
 	j.queue(herd - jrubies)

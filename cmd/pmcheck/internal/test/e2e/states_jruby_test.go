@@ -29,19 +29,20 @@ type blockage struct {
 	t        *testing.T
 	server   *lab.PuppetServer
 	gate     string // a file; while it exists no compile ends
+	compiles int    // one for each JRuby
 	requests sync.WaitGroup
 }
 
-// startBlockage makes a compile occupy each JRuby until the test ends.
-func startBlockage(t *testing.T, s *lab.PuppetServer) *blockage {
+// startBlockage makes a compile occupy each JRuby, of which there are n, until the test ends.
+func startBlockage(t *testing.T, s *lab.PuppetServer, n int) *blockage {
 	t.Helper()
-	j := &blockage{t: t, server: s, gate: filepath.Join(s.Dir, "gate")}
+	j := &blockage{t: t, server: s, gate: filepath.Join(s.Dir, "gate"), compiles: n}
 	script := filepath.Join(s.Dir, "wait.sh")
 	lab.Write(t, j.gate, "")
 	lab.Write(t, script, fmt.Sprintf("while [ -e %s ]; do sleep 0.2; done\n", j.gate))
 	s.SetSitePP(fmt.Sprintf("generate('/bin/sh', '%s')\n", script))
 	t.Cleanup(j.end)
-	j.add(jrubies, catalogPath(agentName))
+	j.add(n, catalogPath(agentName))
 	return j
 }
 
@@ -69,8 +70,8 @@ func (j *blockage) waitForPool(r *lab.Site, waiting int) {
 	j.t.Helper()
 	r.WaitStatus(time.Minute, func(s lab.Status) error {
 		f := lab.Finding(s, check.CheckJRuby)
-		if f.Pool == nil || len(f.Pool.Borrowed) < jrubies || len(f.Pool.Waiting) < waiting {
-			return fmt.Errorf("the pool has %s, want %d at work and %d waiting", f.Value, jrubies, waiting)
+		if f.Pool == nil || len(f.Pool.Borrowed) < j.compiles || len(f.Pool.Waiting) < waiting {
+			return fmt.Errorf("the pool has %s, want %d at work and %d waiting", f.Value, j.compiles, waiting)
 		}
 		return nil
 	})
@@ -96,7 +97,7 @@ func testJRubies(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	usual := lab.StartSite(t, lab.SiteOptions{Server: s})
 	impatient := lab.StartSite(t, lab.SiteOptions{Server: s, YAML: "jruby: {stuck_after: 5s}\n"})
 	began := time.Now()
-	j := startBlockage(t, s)
+	j := startBlockage(t, s, jrubies)
 	j.waitForPool(impatient, 0)
 	queued := time.Now()
 	j.queue(2)
@@ -136,6 +137,15 @@ func (s *stateTable) stop(t *testing.T, server *lab.PuppetServer, r *lab.Site, s
 const adminRule = `{match-request: {path: "/puppet-admin-api", type: path}, allow: "` + agentName + `",
 	sort-order: 1, name: "admin"}`
 
+// flushPool makes a server replace all its JRubies.
+func flushPool(t *testing.T, s *lab.PuppetServer) {
+	t.Helper()
+	files := s.CertFiles(agentName)
+	lab.Output(t, exec.Command(lab.Need(t, "curl", "curl"), "--noproxy", "*", "--insecure", "--silent", "--show-error",
+		"--fail", "--cert", files.Certificate, "--key", files.Key, "--request", "DELETE",
+		"https://"+s.Address()+"/puppet-admin-api/v1/jruby-pool"))
+}
+
 // testFlush: a flush of the pool, as after new code, leaves no JRuby for seconds. Requests
 // wait, and the master stays in service, although JRubies that start take all CPUs.
 func testFlush(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
@@ -143,10 +153,7 @@ func testFlush(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	r.WaitVerdict("healthy: ok", time.Minute)
 	answers := r.Record(50 * time.Millisecond)
 	began := time.Now()
-	files := s.CertFiles(agentName)
-	lab.Output(t, exec.Command(lab.Need(t, "curl", "curl"), "--noproxy", "*", "--insecure", "--silent", "--show-error",
-		"--fail", "--cert", files.Certificate, "--key", files.Key, "--request", "DELETE",
-		"https://"+s.Address()+"/puppet-admin-api/v1/jruby-pool"))
+	flushPool(t, s)
 	r.WaitVerdict("busy: jruby-warming", time.Minute)
 	seen.add("the JRuby pool is flushed (`interval: 1s`)",
 		serves("busy: jruby-warming"), time.Since(began), curl(t, s))
@@ -168,7 +175,7 @@ const (
 // stays in service.
 func testFlood(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	r := lab.StartSite(t, lab.SiteOptions{Server: s})
-	j := startBlockage(t, s)
+	j := startBlockage(t, s, jrubies)
 	j.waitForPool(r, 0)
 	j.queue(firstPart - jrubies)
 	j.waitForPool(r, firstPart-jrubies)

@@ -72,8 +72,9 @@ func (s *PuppetServer) jrubyConf() string {
     server-run-dir: "%[1]s/run"
     server-log-dir: "%[1]s/log"
     max-active-instances: %[2]d
+    %[3]s
 }
-`, s.Dir, s.opts.MaxActiveInstances)
+`, s.Dir, s.opts.MaxActiveInstances, s.opts.JRubyConf)
 }
 
 // addAccessRules puts the caller's rules in front of the first packaged one.

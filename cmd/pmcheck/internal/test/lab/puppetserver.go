@@ -22,6 +22,7 @@ type PuppetServerOptions struct {
 	MaxActiveInstances int    // JRubies; default 1
 	HeapMB             int    // default 512
 	AccessRules        string // authorization rules in HOCON, in front of the shipped ones
+	JRubyConf          string // further settings of jruby-puppet, in HOCON
 
 	// JavaArgs tune the JVM. The default, {"-XX:TieredStopAtLevel=1",
 	// "-XX:+UseSerialGC"}, starts in half the CPU time. A benchmark of the

@@ -1,0 +1,127 @@
+package e2e_test
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
+)
+
+const (
+	stuck    = "unhealthy: jruby-stuck"
+	stuckFor = 8 * time.Second // before pmcheck says so
+)
+
+// TestAStuckMasterIsOutUntilAJRubyComesBack: requests that wait give up after borrow-timeout, and the pool looks as it
+// does with one long compile. Neither that nor a restart of the daemon brings the master back.
+func TestAStuckMasterIsOutUntilAJRubyComesBack(t *testing.T) {
+	lab.Real(t)
+	s := lab.StartPuppetServer(t, lab.PuppetServerOptions{
+		AccessRules: adminRule,
+		JRubyConf:   "borrow-timeout: 12000, flush-timeout: 10000",
+	})
+	lab.Build(t)
+	s.WaitReady(5 * time.Minute)
+	s.IssueCert(agentName, nil)
+	r := lab.StartSite(t, lab.SiteOptions{
+		Server:    s,
+		Remembers: true,
+		YAML:      fmt.Sprintf("jruby: {stuck_after: %s}\n", stuckFor),
+	})
+
+	// One long compile that nobody waits for, and then for less than stuck_after.
+	r.WaitVerdict("healthy: ok", time.Minute)
+	answers := r.Record(100 * time.Millisecond)
+	j := startBlockage(t, s, 1)
+	waitForLoan(r, stuckFor+2*time.Second)
+	j.queue(1)
+	r.WaitVerdict("busy: jruby-busy", stuckFor)
+	answers.Stop().AssertOnly("200 " + lab.ServingBody)
+
+	// The request that waits gives up.
+	took := r.WaitRefusal(stuck, 2*stuckFor)
+	t.Logf("measured: stuck after %s", took)
+	answers = r.Record(100 * time.Millisecond)
+	waitForEmptyQueue(r)
+	waitForLoan(r, 40*time.Second)
+	t.Logf("measured: nobody waits: %s", lab.Finding(r.Status(), check.CheckJRuby).Detail)
+
+	answers.Stop().AssertOnly("503 " + stuck)
+
+	// The daemon is restarted, and killed.
+	r.Stop()
+	r.Start()
+	wantFirst(r, stuck)
+	r.Kill()
+	r.Start()
+	wantFirst(r, stuck)
+
+	// A flush makes new JRubies.
+	flushPool(t, s)
+	took = r.WaitServing(time.Minute)
+	t.Logf("measured: flushed, and 200 after %s: %s", took, lab.Finding(r.Status(), check.CheckJRuby).Value)
+	j.end()
+	r.WaitVerdict("healthy: ok", time.Minute)
+
+	// A JRuby comes back.
+	block := func() *blockage {
+		j := startBlockage(t, s, 1)
+		j.waitForPool(r, 0)
+		j.queue(1)
+		r.WaitRefusal(stuck, time.Minute)
+		waitForEmptyQueue(r)
+		wantFirst(r, stuck)
+		return j
+	}
+	j = block()
+	j.open()
+	took = r.WaitServing(time.Minute)
+	t.Logf("measured: the compile ends, and 200 after %s", took)
+	j.end()
+
+	// A reload of Puppet Server waits for the JRuby, up to flush-timeout, and ends with a new pool.
+	j = block()
+	s.Signal(syscall.SIGHUP)
+	took = r.WaitServing(3 * time.Minute)
+	t.Logf("measured: reloaded, and 200 after %s: %s", took, lab.Finding(r.Status(), check.CheckJRuby).Value)
+	j.end()
+}
+
+// waitForLoan waits until the oldest loan has lasted for so long.
+func waitForLoan(r *lab.Site, d time.Duration) {
+	r.TB.Helper()
+	r.WaitStatus(2*time.Minute, func(s lab.Status) error {
+		pool := lab.Finding(s, check.CheckJRuby).Pool
+		if pool == nil || len(pool.Borrowed) == 0 || pool.Borrowed[0].Seconds < d.Seconds() {
+			return fmt.Errorf("%+v, want a loan of %s", pool, d)
+		}
+		return nil
+	})
+}
+
+// waitForEmptyQueue waits until no request waits for a JRuby.
+func waitForEmptyQueue(r *lab.Site) {
+	r.TB.Helper()
+	r.WaitStatus(time.Minute, func(s lab.Status) error {
+		pool := lab.Finding(s, check.CheckJRuby).Pool
+		if pool == nil || len(pool.Waiting) > 0 {
+			return fmt.Errorf("%+v, want no request that waits", pool)
+		}
+		return nil
+	})
+}
+
+// wantFirst wants this refusal as the first answer of a daemon.
+func wantFirst(r *lab.Site, body string) {
+	r.TB.Helper()
+	lab.WaitFor(r.TB, 20*time.Second, 5*time.Millisecond, func() error {
+		code, got, err := r.Ask("/")
+		if err == nil && (code != 503 || got != body) {
+			r.TB.Fatalf("%d %q, want 503 %q", code, got, body)
+		}
+		return err
+	})
+}
