@@ -5,12 +5,12 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -44,6 +44,7 @@ const (
 	maxEntries      = 10_000 // of a directory
 	maxRecord       = 1      // MiB of a record of r10k or g10k, which has about 100 bytes for each module
 	maxMoment       = 40     // bytes of a time in a record
+	maxUnknown      = 80     // bytes of why code is not known
 	// g10k writes its record when it begins, as a failure, and again when it is done.
 	deployTime = time.Hour
 )
@@ -74,9 +75,11 @@ func (s CodeSettings) run() Runner {
 	}
 
 	var calls singleflight.Group
+	trees := codeTrees{} // of a run at a time
+	look := func(dir string) ([]Environment, error) { return trees.environments(dir) }
 	return func(ctx context.Context) Finding {
 		f := newFinding(CheckCode)
-		list, err := aside(ctx, &calls, s.Dir, environments)
+		list, err := aside(ctx, &calls, s.Dir, look)
 		if err != nil {
 			return f.unknown(err.Error())
 		}
@@ -86,6 +89,9 @@ func (s CodeSettings) run() Runner {
 
 		f.Code = list
 		f.Value = fmt.Sprintf("%d environments, code %s", len(list), hash(ids(list)))
+		if unknown := unknowns(list); len(unknown) > 0 {
+			f.Value = fmt.Sprintf("%d environments, code not known of %d: %s", len(list), len(unknown), unknown[0])
+		}
 		if failed := failures(list); len(failed) > 0 {
 			f.State = StateWarn
 			f.Reason = DeployFailed
@@ -100,9 +106,10 @@ func (s CodeSettings) run() Runner {
 // what it has parsed.
 type Environment struct {
 	Name string `json:"name"`
-	// ID is a hash of what r10k or g10k has deployed, else the commit that is checked out, else
-	// the newest modification time of what is in the environment.
-	ID string `json:"id"`
+	// ID is a hash of what r10k or g10k has deployed, else the commit that is checked out, else a hash of all names,
+	// sizes and contents. It is empty if it is not known, and Unknown says why.
+	ID      string `json:"id,omitempty"`
+	Unknown string `json:"unknown,omitempty"`
 	// Failed is when the last deployment by r10k or g10k failed, as the tool wrote it; empty if it did not.
 	Failed string `json:"failed,omitempty"`
 }
@@ -113,6 +120,16 @@ func ids(list []Environment) (lines []string) {
 		lines = append(lines, e.Name+" "+e.ID)
 	}
 	return lines
+}
+
+// unknowns names the environments whose code is not known, and why.
+func unknowns(list []Environment) (names []string) {
+	for _, e := range list {
+		if e.ID == "" {
+			names = append(names, e.Name+" ("+e.Unknown+")")
+		}
+	}
+	return names
 }
 
 // failures names the environments whose last deployment failed, and when.
@@ -126,7 +143,11 @@ func failures(list []Environment) (names []string) {
 }
 
 // environments returns the environments below a directory, maxEnvironments at most.
-func environments(dir string) (list []Environment, err error) {
+func (t codeTrees) environments(dir string) (list []Environment, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), hashTime)
+	defer cancel()
+
+	seen := map[string]bool{}
 	entries, err := entriesOf(dir)
 	for _, e := range entries {
 		if len(list) == maxEnvironments {
@@ -136,61 +157,46 @@ func environments(dir string) (list []Environment, err error) {
 		path := filepath.Join(dir, e.Name())
 		info, err := os.Stat(path)
 		if err == nil && info.IsDir() {
-			list = append(list, environment(path))
+			list = append(list, t.environment(ctx, path))
+			seen[path] = true
 		}
 	}
+	maps.DeleteFunc(t, func(path string, _ codeTree) bool { return !seen[path] })
 	return list, err
 }
 
-func environment(dir string) Environment {
+func (t codeTrees) environment(ctx context.Context, dir string) Environment {
 	e := Environment{Name: text.Printable(filepath.Base(dir), maxPath)}
 
 	var code []string
-	for _, name := range []string{".r10k-deploy.json", ".g10k-deploy.json"} {
+	for _, name := range []string{r10kRecord, g10kRecord} {
 		r := readRecord(filepath.Join(dir, name))
 		code = append(code, r.code()...)
 		e.Failed = cmp.Or(e.Failed, r.failed(time.Now()))
 	}
-
 	if code != nil {
 		e.ID = hash(code)
 		return e
 	}
-	e.ID = checkedOut(dir)
-	if e.ID == "" {
-		e.ID = modified(dir)
+
+	e.ID = commitIn(dir)
+	if e.ID != "" {
+		return e
 	}
+
+	id, err := t.id(ctx, dir)
+	if err != nil {
+		e.Unknown = text.Printable(err.Error(), maxUnknown)
+	}
+	e.ID = id
 	return e
 }
 
-// checkedOut returns the commit that is checked out in dir, shortened; empty if none is.
-func checkedOut(dir string) string {
-	head := contents(dir, ".git", "HEAD")
-	branch, symbolic := bytes.CutPrefix(head, []byte("ref: "))
-	if symbolic && filepath.IsLocal(string(branch)) {
-		head = contents(dir, ".git", string(branch))
-	}
-
-	_, err := hex.DecodeString(string(head))
-	if err != nil || len(head) < 40 {
-		return ""
-	}
-	return string(head[:12])
-}
-
-// modified returns the newest modification time of what is in dir.
-func modified(dir string) string {
-	entries, _ := entriesOf(dir)
-
-	newest := time.Time{}
-	for _, e := range entries {
-		info, err := e.Info()
-		if err == nil && info.ModTime().After(newest) {
-			newest = info.ModTime()
-		}
-	}
-	return newest.UTC().Format(time.RFC3339)
-}
+// What r10k and g10k write of their last deployment, in each environment.
+const (
+	r10kRecord = ".r10k-deploy.json"
+	g10kRecord = ".g10k-deploy.json"
+)
 
 // record is what r10k or g10k has written of its last deployment.
 type record struct {
@@ -250,8 +256,14 @@ func moment(raw json.RawMessage) string {
 	return text.Printable(written, maxMoment)
 }
 
-// hash returns 48 bits, which is enough to tell deployments apart.
-func hash(list []string) string { return fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, list)))[:12] }
+// hash returns what tells these lines from others.
+func hash(lines []string) string {
+	sum := sha256.Sum256(fmt.Append(nil, lines))
+	return short(sum[:])
+}
+
+// short returns 48 bits of a sum, which is enough to tell deployments apart.
+func short(sum []byte) string { return fmt.Sprintf("%x", sum)[:12] }
 
 // contents returns the content of a small regular file; empty if it cannot be read.
 func contents(path ...string) []byte {

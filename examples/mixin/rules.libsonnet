@@ -28,7 +28,7 @@
         },
         {
           record: 'pool_environment:pmcheck_code_ids:count',
-          expr: 'count by (pool, environment) (count by (pool, environment, id) (%s))' % m('code_info', 'id=~"[0-9a-f]+"'),
+          expr: 'count by (pool, environment) (count by (pool, environment, id) (%s))' % m('code_info'),
         },
         {
           record: 'instance:pmcheck_jruby_utilization:ratio',

@@ -231,7 +231,9 @@ func (s scrape) finding(f check.Finding) {
 	s.send("pmcheck_check_reason_info", "Always 1; the reason for the state of the check is a label, stale if the "+
 		"check is stuck.", 1, append(by, "reason", string(f.Reason)))
 	for _, e := range f.Code {
-		s.send("pmcheck_code_info", "Always 1; equal ids mean equal code.", 1, labels{"environment", e.Name, "id", e.ID})
+		if e.ID != "" {
+			s.send("pmcheck_code_info", "Always 1; equal ids mean equal code.", 1, labels{"environment", e.Name, "id", e.ID})
+		}
 	}
 	if f.Pool != nil {
 		s.pool(*f.Pool)

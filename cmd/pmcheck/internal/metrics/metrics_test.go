@@ -48,7 +48,7 @@ func TestFullStatusHasTheMetricsOfTheManual(t *testing.T) {
 				Checks: []check.Finding{{
 					Check: check.CheckJRuby,
 					Pool:  &check.Pool{Size: 1},
-					Code:  []check.Environment{{Name: "production"}},
+					Code:  []check.Environment{{Name: "production", ID: "0a"}, {Name: "testing", Unknown: "late"}},
 				}},
 			}},
 			Probe: status.ProbeStatus{

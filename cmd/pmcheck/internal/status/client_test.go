@@ -74,7 +74,11 @@ func TestTheLargestStatusIsRead(t *testing.T) {
 	pool := largestPool(t)
 	code := check.Finding{Check: check.CheckCode}
 	for range 1000 {
-		e := check.Environment{Name: strings.Repeat(`"`, 120), ID: "0123456789ab", Failed: strings.Repeat(`"`, 40)}
+		e := check.Environment{
+			Name:    strings.Repeat(`"`, 120),
+			Unknown: strings.Repeat(`"`, 80),
+			Failed:  strings.Repeat(`"`, 40),
+		}
 		code.Code = append(code.Code, e)
 	}
 	s := status.Status{Services: []status.ServiceStatus{{Name: "server", Checks: []check.Finding{{Pool: pool}, code}}}}
