@@ -14,6 +14,11 @@
 // unless its files show that the master would refuse it. It verifies the master as an
 // agent would, and makes a whole request, since TLS 1.3 reports a refused client
 // certificate only then. Package puppetclient implements this.
+//
+// Agents accept certificates with a negative serial number. Go parses them only if the main package of the program has
+// the line
+//
+//	//go:debug x509negativeserial=1
 package check
 
 import (

@@ -120,7 +120,8 @@ func probe() Check {
 				seen{pc.AnswerTooLong, "its answer is longer than pmcheck reads",
 					"which requests wait for a JRuby, and from whom? see the access log"},
 				seen{pc.OwnFiles, "a file of ours cannot be read",
-					"add pmcheck's user to the group puppet (pe-puppet on PE) and restart pmcheck; by hand, use sudo"},
+					"unless its unit hides it, add pmcheck's user to the group puppet (pe-puppet on PE) and restart pmcheck; by " +
+						"hand, use sudo"},
 				seen{pc.OwnFilesMissing, "a file of ours is missing",
 					"is certname right in pmcheck config? then there is no certificate yet: puppet ssl bootstrap"},
 				seen{pc.OwnFilesNotKnown, "puppet.conf does not say where our files are",

@@ -194,7 +194,7 @@ func readFile(path string) ([]byte, error) {
 }
 
 // withOwner adds to the error of a file that this process may not read the owner, group and mode of the file, or
-// of the directory above it that keeps this process out.
+// of the directory above it that keeps this process out, or that the process's unit hides it.
 func withOwner(err error, path string) error {
 	if !errors.Is(err, fs.ErrPermission) {
 		return err
@@ -207,6 +207,11 @@ func withOwner(err error, path string) error {
 	}
 	stat := info.Sys().(*syscall.Stat_t)
 
+	above, unknown := os.Stat(filepath.Dir(path))
+	if unknown == nil && isHidden(stat, above.Sys().(*syscall.Stat_t)) {
+		return fmt.Errorf("%w (the unit hides %s: InaccessiblePaths= or ProtectHome=)", err, path)
+	}
+
 	owner := strconv.Itoa(int(stat.Uid))
 	if u, err := user.LookupId(owner); err == nil {
 		owner = u.Username
@@ -216,6 +221,13 @@ func withOwner(err error, path string) error {
 		group = g.Name
 	}
 	return fmt.Errorf("%w (%s has owner %s, group %s, mode %04o)", err, path, owner, group, info.Mode().Perm())
+}
+
+// isHidden reports whether systemd hides a file or directory from a unit: it mounts an empty one of root there, which
+// has no permissions.
+func isHidden(file, above *syscall.Stat_t) bool {
+	isMounted := file.Dev != above.Dev
+	return isMounted && file.Uid == 0 && file.Mode&0o777 == 0
 }
 
 // Revocation says which certificates of a chain are looked up in revocation lists, in the
