@@ -153,7 +153,7 @@
         alert(
           'PmcheckRefusesConnections',
           severities.week,
-          'increase(%s[5m]) > 0' % m('refused_connections_total', 'by!="request"'),
+          'increase(%s[5m]) > 0' % m('refused_connections_total', 'by!~"request|silence"'),
           '15m',
           '{{ $labels.instance }} refuses connections, by {{ $labels.by }}',
           'A balancer that is refused takes the master out. pmcheck status names the addresses.',
@@ -161,10 +161,11 @@
         alert(
           'PmcheckRefusesBalancer',
           severities.week,
-          'increase(%s[5m]) > 0' % m('refused_connections_total', 'by="request"'),
+          'increase(%s[5m]) > 0' % m('refused_connections_total', 'by=~"request|silence"'),
           '',
           '{{ $labels.instance }} refuses what a balancer asks',
-          'It is answered 400 or 405, whatever the master is. pmcheck status says what it asks.',
+          'It is answered 400 or 405, or sends no request and hears no answer, whatever the master is. ' +
+          'pmcheck status says what it asks.',
         ),
         alert(
           'PmcheckBalancerSilent',

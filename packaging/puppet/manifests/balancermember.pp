@@ -41,7 +41,7 @@
 # @param server_name
 #   The name of this master in HAProxy.
 # @param ipaddress
-#   The address of this master for HAProxy.
+#   The address of this master for HAProxy. By default its IPv4 address, or else its IPv6 address.
 # @param check_port
 #   The port on which HAProxy asks pmcheck. By default the port of `pmcheck::listen`.
 # @param inter
@@ -62,7 +62,7 @@ class pmcheck::balancermember (
   String[1]                      $listening_service = 'puppet',
   Stdlib::Port                   $port              = 8140,
   Pattern[/\A\S+\z/]             $server_name       = $facts['networking']['hostname'],
-  Stdlib::Host                   $ipaddress         = $facts['networking']['ip'],
+  Stdlib::Host                   $ipaddress         = pick($facts['networking']['ip'], $facts['networking']['ip6']),
   Optional[Stdlib::Port]         $check_port        = undef,
   Pattern[/\A[1-9]\d*(m?s|m)\z/] $inter             = '2s',
   Integer[1]                     $fall              = 3,

@@ -79,7 +79,9 @@ func TestLoopbackIsAnsweredForNamesOfThisHostOnly(t *testing.T) {
 	} {
 		assertPage(t, d, "Host "+host, "127.0.0.1:1", host, page)
 	}
-	assertPage(t, d, "allowed by status_allow", "192.0.2.7:1", "stranger.example", true)
+	assertPage(t, d, "allowed by status_allow", "192.0.2.7:1", "puppet1.example.com", true)
+	assertPage(t, d, "allowed by status_allow, led here by a stranger", "192.0.2.7:1", "stranger.example", false)
+	assertPage(t, d, "not allowed", "198.51.100.7:1", "puppet1.example.com", false)
 	d.settings.Load().StatusAllow = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	assertPage(t, d, "behind a proxy on this host", "127.0.0.1:1", "status.example.com", true)
 }

@@ -34,7 +34,7 @@ func (d *Daemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d.live(w)
 	case "/status":
 		if !d.mayReadStatus(r) {
-			line(w, http.StatusForbidden, "not allowed: see status_allow")
+			line(w, http.StatusForbidden, "not allowed: see status_allow, and ask for an address or a name of this host")
 			return
 		}
 		d.serveStatus(w, r)
@@ -166,10 +166,11 @@ func view(r *http.Request) string { return r.Header.Get(balancer.StateHeader) }
 
 func (d *Daemon) mayReadStatus(r *http.Request) bool {
 	addr := remote(r)
-	if addr.IsLoopback() && d.namesThisHost(r) {
-		return true
+	listed := contains(d.settings.Load().StatusAllow, addr)
+	if d.namesThisHost(r) {
+		return listed || addr.IsLoopback()
 	}
-	return contains(d.settings.Load().StatusAllow, addr)
+	return listed && addr.IsLoopback() // a proxy on this host passes on another name
 }
 
 // remote returns the address of a client.

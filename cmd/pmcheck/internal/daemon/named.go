@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// namesThisHost reports whether a request is for an address, or for a name of this host. A browser here, or at the
-// other end of an SSH tunnel, can be led here by the page of a stranger whose name resolves to a loopback address (DNS
-// rebinding). The request then has the stranger's name, and the page could read what is answered. HTTP/1.0 needs no
-// name.
+// namesThisHost reports whether a request is for an address, or for a name of this host. A browser that may read the
+// status, also one at the other end of an SSH tunnel, can be led here by the page of a stranger whose name resolves to
+// an address of this host (DNS rebinding). The request then has the stranger's name, and the page could read what is
+// answered. HTTP/1.0 needs no name.
 func (d *Daemon) namesThisHost(r *http.Request) bool {
 	host, _, err := net.SplitHostPort(r.Host)
 	if err != nil {

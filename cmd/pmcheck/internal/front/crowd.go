@@ -1,12 +1,14 @@
 package front
 
 import (
+	"bytes"
 	"cmp"
 	"net"
 	"net/http"
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -118,11 +120,11 @@ func (l *crowd) note(c *conn, answer []byte) {
 	l.refuse(r)
 }
 
-// remove forgets a connection; twice is as good as once. The caller must hold mu.
-func (l *crowd) remove(c *conn) {
+// remove forgets a connection, and reports whether it was still known. The caller must hold mu.
+func (l *crowd) remove(c *conn) bool {
 	at := slices.Index(l.open, c)
 	if at < 0 {
-		return
+		return false
 	}
 
 	l.served.Done()
@@ -131,10 +133,11 @@ func (l *crowd) remove(c *conn) {
 	if *c.siblings == 0 {
 		delete(l.count, c.party)
 	}
+	return true
 }
 
-// conn is a connection that a crowd has admitted. It completes the first line of the request, and changes the first
-// line of the answer: see firstline.go.
+// conn is a connection that a crowd has admitted. It reads the request until that is whole, completes its first line,
+// and changes the first line of the answer: see firstline.go.
 type conn struct {
 	net.Conn
 	crowd    *crowd
@@ -143,26 +146,57 @@ type conn struct {
 
 	asked    [maxAsked]byte // the beginning of what the client sent
 	begun    int            // how much of asked is filled
-	gone     bool           // the client has ended in the middle of its request
+	read     bool           // the request has been read
+	unread   []byte         // what net/http has not read of a request that arrived in pieces
+	gone     atomic.Bool    // the client has ended, or its time was over, before its request was whole
 	answered bool           // the answer has begun
 }
 
-// Read completes a request that arrives in one piece. A request that arrives in pieces is not changed.
+// Read returns the request once it is whole: nothing depends on how TCP has cut it. The time for that is net/http's.
 func (c *conn) Read(b []byte) (int, error) {
-	if len(b) <= room { // net/http waits for the end of the client with a read of one byte
+	if len(c.unread) > 0 {
+		n := copy(b, c.unread)
+		c.unread = c.unread[n:]
+		return n, nil
+	}
+	if c.read || len(b) <= room { // net/http waits for the end of the client with a read of one byte
 		return c.Conn.Read(b)
 	}
 
 	n, err := c.Conn.Read(b[:len(b)-room])
-	if err != nil {
-		c.gone = true
+	if err == nil && !isWhole(b[:n]) {
+		return c.readOn(b, n)
 	}
+	c.noteRead(b[:n], err)
+	return complete(b, n), err
+}
 
-	if c.begun == 0 {
-		c.begun = copy(c.asked[:], b[:n])
-		n = complete(b, n)
+// readOn reads the rest of a request that has begun in b[:n].
+func (c *conn) readOn(b []byte, n int) (int, error) {
+	request := bytes.Clone(b[:n])
+	var err error
+	for err == nil && !isWhole(request) && len(request) < maxHeader {
+		n, err = c.Conn.Read(b)
+		request = append(request, b[:n]...)
+	}
+	c.noteRead(request, err)
+
+	n = len(request)
+	request = append(request, make([]byte, room)...)
+	request = request[:complete(request, n)]
+	n = copy(b, request)
+	c.unread = request[n:]
+	if len(c.unread) > 0 { // a later read has the error, too
+		err = nil
 	}
 	return n, err
+}
+
+// noteRead notes that the request has been read, or what there is of it before an error.
+func (c *conn) noteRead(request []byte, err error) {
+	c.read = true
+	c.begun = copy(c.asked[:], request)
+	c.gone.Store(err != nil)
 }
 
 // Write writes a part of the answer.
@@ -173,7 +207,7 @@ func (c *conn) Write(b []byte) (int, error) {
 
 	c.answered = true
 	answer := versioned(b)
-	if !c.gone { // net/http writes 400 then, too
+	if !c.gone.Load() { // net/http writes 400 then, too
 		c.crowd.note(c, answer)
 	}
 
@@ -184,9 +218,16 @@ func (c *conn) Write(b []byte) (int, error) {
 // Close closes the connection, which then counts no longer.
 func (c *conn) Close() error {
 	c.crowd.mu.Lock()
-	c.crowd.remove(c)
+	wasOpen := c.crowd.remove(c)
 	c.crowd.mu.Unlock()
 
+	if wasOpen && c.gone.Load() { // one that was not open has made room for another
+		c.crowd.refuse(Refusal{
+			Client: c.party.address,
+			By:     BySilence,
+			Asked:  c.asked[:c.begun],
+		})
+	}
 	return c.Conn.Close()
 }
 

@@ -19,8 +19,24 @@ const (
 	room = max(len(suppliedHost), len(suppliedVersion)+len(suppliedEnd))
 )
 
-// complete completes a request in b[:n] that has arrived in one piece, as a health check does, and returns its new
-// length. It needs room behind n. It changes nothing else: what it leaves alone is net/http's to judge.
+// isWhole reports whether a request has arrived whole, or so much of it that it is refused.
+func isWhole(request []byte) bool {
+	if IsTLS(request) {
+		return true
+	}
+	end := bytes.IndexByte(request, '\n') + 1
+	if end == 0 {
+		return false
+	}
+	if !hasVersion(request[:end]) {
+		return true
+	}
+	_, ended := headers(request, end)
+	return ended
+}
+
+// complete completes a whole request in b[:n], and returns its new length. It needs room behind n. It changes nothing
+// else: what it leaves alone is net/http's to judge.
 func complete(b []byte, n int) int {
 	end := bytes.IndexByte(b[:n], '\n') + 1
 
@@ -45,6 +61,12 @@ func complete(b []byte, n int) int {
 // IsTLS reports whether a client began with a TLS handshake instead of a request.
 func IsTLS(asked []byte) bool { return bytes.HasPrefix(asked, []byte(tlsHandshake)) }
 
+// hasVersion reports whether a first line ends in a version of HTTP, so that headers follow.
+func hasVersion(line []byte) bool {
+	line = bytes.TrimRight(line, "\r\n")
+	return bytes.HasPrefix(line[bytes.LastIndexByte(line, ' ')+1:], []byte("HTTP/"))
+}
+
 // hasNoVersion reports whether a first line is "GET /path", the whole request of HTTP/0.9. F5 sends it unless it is
 // given something else to send.
 func hasNoVersion(line []byte) bool {
@@ -52,13 +74,38 @@ func hasNoVersion(line []byte) bool {
 	return is && len(target) < len(line) && !bytes.ContainsAny(target, " \t\r")
 }
 
+// headers returns the headers of a request, whose first line has an end, and reports whether an empty line ends them.
+func headers(request []byte, end int) (lines []byte, ended bool) {
+	for at := end; ; {
+		length := bytes.IndexByte(request[at:], '\n') + 1
+		if length == 0 {
+			return request[end:], false
+		}
+		isEmpty := len(bytes.TrimRight(request[at:at+length], "\r\n")) == 0
+		if isEmpty {
+			return request[end:at], true
+		}
+		at += length
+	}
+}
+
 // hasNoHost reports whether a whole HTTP/1.1 request has no Host header. HAProxy sends such requests ("option httpchk
 // GET / HTTP/1.1", unless the header is written out), and net/http refuses them. The name in the header means nothing
 // here.
 func hasNoHost(request []byte, end int) bool {
-	isHTTP11 := bytes.HasSuffix(request[:end], []byte(" HTTP/1.1\r\n"))
-	isWhole := bytes.HasSuffix(request, []byte("\r\n\r\n"))
-	return isHTTP11 && isWhole && !bytes.Contains(bytes.ToLower(request), []byte("\nhost:"))
+	isHTTP11 := bytes.HasSuffix(bytes.TrimRight(request[:end], "\r\n"), []byte(" HTTP/1.1"))
+	if !isHTTP11 {
+		return false
+	}
+
+	lines, ended := headers(request, end)
+	for line := range bytes.Lines(lines) {
+		const host = "host:"
+		if len(line) >= len(host) && bytes.EqualFold(line[:len(host)], []byte(host)) {
+			return false
+		}
+	}
+	return ended
 }
 
 // insert inserts a text into b[:n], which must have room for it, and returns the new length.

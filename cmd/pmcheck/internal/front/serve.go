@@ -31,7 +31,7 @@ type Refusal struct {
 	Client netip.Addr
 	By     Reason
 	Code   int    // the answer, of ByRequest
-	Asked  []byte // the beginning of what the client sent, of ByRequest; valid until the call ends
+	Asked  []byte // the beginning of what the client sent, of ByRequest and BySilence; valid until the call ends
 }
 
 // Reason is what a client is refused by.
@@ -42,6 +42,7 @@ const (
 	ByAllow   Reason = "allow"   // the client is not allowed, so its connection is closed
 	ByLimit   Reason = "limit"   // there are too many connections, and it has the most of them
 	ByRequest Reason = "request" // it is answered 400 or 405
+	BySilence Reason = "silence" // it has sent no request, or no whole one, so it got no answer
 )
 
 // Server serves listeners. The fields must not change after the first call.

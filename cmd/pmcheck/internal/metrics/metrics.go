@@ -172,11 +172,12 @@ func (s scrape) config(c status.ConfigStatus) {
 
 func (s scrape) refused(r status.Refused) {
 	const name = "pmcheck_refused_connections_total"
-	const help = "Clients that were refused: connections closed by allow or by the limit, and requests answered 400 " +
-		"or 405, of clients that look like balancers."
+	const help = "Clients that were refused: connections closed by allow or by the limit, and of clients that look like " +
+		"balancers requests answered 400 or 405, and connections without a request."
 	s.send(name, help, float64(r.Allow), labels{"by", "allow"})
 	s.send(name, help, float64(r.Limit), labels{"by", "limit"})
 	s.send(name, help, float64(r.Request), labels{"by", "request"})
+	s.send(name, help, float64(r.Silence), labels{"by", "silence"})
 }
 
 func (s scrape) expiry(e check.Expiry, warn time.Duration) {

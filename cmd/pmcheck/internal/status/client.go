@@ -74,6 +74,7 @@ func (c Client) ask(ctx context.Context) (s Status, err error) {
 	if err != nil {
 		return s, err
 	}
+	req.Host = "localhost" // the master need not know the name under which it is asked
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
 		return s, fmt.Errorf("%w on %s: %w", ErrNoDaemon, where, err)

@@ -20,8 +20,10 @@ type Refused struct {
 	Allow int64 `json:"allow"` // connections from an address that is not in the setting allow, which are closed
 	Limit int64 `json:"limit"` // connections of the address with the most, when there were too many
 	// Request are the requests that were answered 400 or 405, of clients that look like balancers: they send a view, or
-	// the same request again and again.
+	// ask again and again.
 	Request int64 `json:"request"`
+	// Silence are the connections without a whole request, of clients that look like balancers.
+	Silence int64 `json:"silence"`
 	// From are the addresses that this happened to within the last hour, balancers first.
 	From []Refusal `json:"from,omitempty"`
 }
@@ -29,17 +31,18 @@ type Refused struct {
 // Refusal is what happened to one address.
 type Refusal struct {
 	Source netip.Addr   `json:"source"`
-	By     front.Reason `json:"by"`              // allow, limit or request
+	By     front.Reason `json:"by"`              // allow, limit, request or silence
 	Code   int          `json:"code,omitempty"`  // the answer, if by request
-	Asked  string       `json:"asked,omitempty"` // the request: its first line, made printable
+	Asked  string       `json:"asked,omitempty"` // what it sent last: the first line, made printable
 	// Balancer is set if the client looks like one. By allow and by the limit every client does: nothing is known of it.
 	Balancer bool      `json:"balancer"`
 	Count    int64     `json:"count"`
 	Since    time.Time `json:"since"`
 	Last     time.Time `json:"last"`
 
-	repeats int  // how often in a row the client has asked for Asked
-	viewed  bool // it has sent a view
+	tries  int       // how often in a row it has tried: see try
+	tried  time.Time // when the last of these began
+	viewed bool      // it has sent a view
 }
 
 func (r Refusal) String() string {
@@ -49,14 +52,30 @@ func (r Refusal) String() string {
 		why = "it had the most connections"
 	case front.ByRequest:
 		why = fmt.Sprintf("it asks %q, which is answered %d", r.Asked, r.Code)
+	case front.BySilence:
+		why = "it connects and sends no request, so it hears no answer"
+		if r.Asked != "" {
+			why = fmt.Sprintf("it sends %q, which is no whole request, so it hears no answer", r.Asked)
+		}
 	}
 	return fmt.Sprintf("%s was refused since %s, %d×: %s", r.Source, r.Since.Local().Format(time.DateTime), r.Count, why)
 }
 
-// balances reports whether the client looks like a balancer. A scanner asks for one thing after the other.
+// balances reports whether the client looks like a balancer: it goes on at a balancer's pace, whatever it sends. A
+// request with check-send-proxy is never the same twice.
 func (r Refusal) balances() bool {
-	return r.By != front.ByRequest || r.viewed || r.repeats >= balancer.TellTimes
+	return !r.isPaced() || r.viewed || r.tries >= balancer.TellTimes
 }
+
+// isPaced reports whether its pace says what the client is. By allow and by the limit nothing is known of it.
+func (r Refusal) isPaced() bool { return r.By == front.ByRequest || r.By == front.BySilence }
+
+const (
+	// oneTry is how long a person's browser, or a scanner, may take for one try: several connections.
+	oneTry = time.Second
+	// betweenTries is the longest pause between two tries of a balancer: HAProxy with a long downinter.
+	betweenTries = 5 * time.Minute
+)
 
 // askingFor is how long after it was refused a client goes on asking, as far as can be known. The usual
 // balancers ask every 30 s at least.
@@ -106,6 +125,12 @@ func (r *Refusals) Note(refused front.Refusal, now time.Time) {
 	if refused.By == front.ByRequest && !f.ask(refused) {
 		return
 	}
+	if refused.By == front.BySilence {
+		f.Asked = silence(refused.Asked)
+	}
+	if f.isPaced() {
+		f.try(now)
+	}
 	f.Count++
 	f.Last = now
 
@@ -118,7 +143,24 @@ func (r *Refusals) Note(refused front.Refusal, now time.Time) {
 		if f.balances() {
 			r.known.Request++
 		}
+	case front.BySilence:
+		if f.balances() {
+			r.known.Silence++
+		}
 	}
+}
+
+// try notes that the client has tried. What happens within oneTry is one try.
+func (r *Refusal) try(now time.Time) {
+	since := now.Sub(r.tried)
+	if since < oneTry {
+		return
+	}
+	if since > betweenTries {
+		r.tries = 0
+	}
+	r.tries++
+	r.tried = now
 }
 
 // find returns what is known of a client. A new client takes the place of the client that was refused the longest ago.
@@ -145,15 +187,18 @@ func (r *Refusal) ask(refused front.Refusal) bool {
 		return false
 	}
 
-	asked := firstLine(refused.Asked)
-	if asked != r.Asked {
-		r.repeats = 0
-	}
-	r.repeats++
-	r.Asked = asked
+	r.Asked = firstLine(refused.Asked)
 	r.Code = refused.Code
 	r.viewed = viewed
 	return true
+}
+
+// silence returns what a client sent that sent no whole request; empty if nothing.
+func silence(asked []byte) string {
+	if len(asked) == 0 {
+		return ""
+	}
+	return firstLine(asked)
 }
 
 // firstLine returns what was asked, for a reader.

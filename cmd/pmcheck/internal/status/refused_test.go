@@ -70,40 +70,63 @@ func TestWhatKeepsBalancersAwayIsAWarning(t *testing.T) {
 	}
 }
 
+// What looks like a balancer is known by its pace, whatever it sends, and a single try of a person or a scanner is not.
 func TestClientsThatLookLikeBalancersAreSeen(t *testing.T) {
+	const request, silence = front.ByRequest, front.BySilence
 	const plain, view = "GET /puppet HTTP/1.0\r\n", "x-haproxy-server-state: UP; name=puppet/m1\r\n"
+	const every = 2 * time.Second
+	proxy := func(port int) string { return fmt.Sprintf("PROXY TCP4 192.0.2.5 192.0.2.1 %d 9200\r\nGET /", port) }
 	for _, tt := range []struct {
 		name  string
+		by    front.Reason
+		every time.Duration
 		asked []string
-		want  string // what it asks; empty: it is not seen
+		want  string // what it does; empty: it is not seen
 		count int64
 	}{
-		{"a view, once", []string{plain + view}, "GET /puppet HTTP/1.0", 1},
-		{"the same, twice", []string{plain, plain}, "", 0},
-		{"the same, three times", []string{plain, plain, plain}, "GET /puppet HTTP/1.0", 1},
-		{"a scanner", []string{"GET /a", "GET /b", "GET /a", "GET /b", "GET /a", "GET /b"}, "", 0},
-		{"a view in the path", []string{"GET /" + view}, "", 0},
-		{"TLS", []string{"\x16\x03\x01\x02", "\x16\x03\x01\xff", "\x16\x03\x03"}, "TLS instead of HTTP", 1},
-		{"binary", []string{"\x00\x1b\x07", "\x00\x1b\x07", "\x00"}, "no HTTP", 1},
-		{"long and hostile", []string{"GET /\x1b[2J" + strings.Repeat("x", 500) + "\n" + view},
-			"GET /[2J" + strings.Repeat("x", 92), 1},
+		{"a view, once", request, every, []string{plain + view}, `it asks "GET /puppet HTTP/1.0", which is answered 400`, 1},
+		{"twice", request, every, []string{plain, plain}, "", 0},
+		{"three times", request, every, []string{plain, plain, plain},
+			`it asks "GET /puppet HTTP/1.0", which is answered 400`, 1},
+		{"check-send-proxy", request, every, []string{proxy(4711), proxy(4712), proxy(4713)},
+			`it asks "PROXY TCP4 192.0.2.5 192.0.2.1 4713 9200", which is answered 400`, 1},
+		{"with a long downinter", request, 3 * time.Minute, []string{plain, plain, plain},
+			`it asks "GET /puppet HTTP/1.0", which is answered 400`, 1},
+		{"a person, now and then", request, 6 * time.Minute, []string{plain, plain, plain, plain}, "", 0},
+		{"a scanner", request, 50 * time.Millisecond,
+			[]string{"GET /a", "GET /b", "GET /a", "GET /b", "GET /a", "GET /b"}, "", 0},
+		{"a view in the path", request, every, []string{"GET /" + view}, "", 0},
+		{"TLS", request, every, []string{"\x16\x03\x01\x02", "\x16\x03\x01\xff", "\x16\x03\x03"},
+			`it asks "TLS instead of HTTP", which is answered 400`, 1},
+		{"binary", request, every, []string{"\x00\x1b\x07", "\x00\x1b\x07", "\x00"},
+			`it asks "no HTTP", which is answered 400`, 1},
+		{"long and hostile", request, every, []string{"GET /\x1b[2J" + strings.Repeat("x", 500) + "\n" + view},
+			`it asks "GET /[2J` + strings.Repeat("x", 92) + `", which is answered 400`, 1},
+		{"a check without a send", silence, every, []string{"", "", "", ""},
+			"it connects and sends no request, so it hears no answer", 2},
+		{"telnet, once", silence, every, []string{""}, "", 0},
+		{"a browser that connects ahead", silence, 100 * time.Millisecond, []string{"", "", "", "", ""}, "", 0},
+		{"half a request", silence, every, []string{"GET / HTTP/1.1\r\n", "GET / HTTP/1.1\r\n", "GET / HTTP/1.1\r\n"},
+			`it sends "GET / HTTP/1.1", which is no whole request, so it hears no answer`, 1},
 	} {
 		var r status.Refusals
-		now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.Local)
-		for _, asked := range tt.asked {
+		since := time.Date(2026, 11, 25, 12, 0, 0, 0, time.Local)
+		now := since
+		for i, asked := range tt.asked {
+			now = since.Add(time.Duration(i) * tt.every)
 			client := netip.MustParseAddr("192.0.2.5")
-			r.Note(front.Refusal{Client: client, By: front.ByRequest, Code: 400, Asked: []byte(asked)}, now)
+			r.Note(front.Refusal{Client: client, By: tt.by, Code: 400, Asked: []byte(asked)}, now)
 		}
 
 		got := r.At(now)
-		if got.Request != tt.count || (tt.want == "") != (len(got.Balancers()) == 0) || len(got.From) != 1 {
+		isSeen := len(got.Balancers()) > 0
+		if n := got.Request + got.Silence; n != tt.count || isSeen != (tt.want != "") || len(got.From) != 1 {
 			t.Errorf("%s: %+v", tt.name, got)
 		}
 		if tt.want == "" {
 			continue
 		}
-		want := fmt.Sprintf("192.0.2.5 was refused since 2026-11-25 12:00:00, %d×: it asks %q, which is answered 400",
-			len(tt.asked), tt.want)
+		want := fmt.Sprintf("192.0.2.5 was refused since 2026-11-25 12:00:00, %d×: %s", len(tt.asked), tt.want)
 		if got.From[0].String() != want {
 			t.Errorf("%s: %s, want %s", tt.name, got.From[0], want)
 		}

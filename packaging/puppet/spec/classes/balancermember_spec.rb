@@ -21,6 +21,14 @@ describe 'pmcheck::balancermember' do
             options: ['check', 'port 9200', 'inter 1s', 'fall 3', 'rise 2', 'weight 100'])
   end
 
+  context 'on a host without IPv4' do
+    let(:facts) { DEBIAN.merge(networking: DEBIAN[:networking].except('ip').merge('ip6' => '2001:db8::11')) }
+
+    it 'exports its IPv6 address' do
+      expect(exported_resources).to contain_haproxy__balancermember('puppet1.example.com').with(ipaddresses: '2001:db8::11')
+    end
+  end
+
   context 'without turns' do
     let(:params) { { turns: false } }
 
