@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -45,6 +46,8 @@ type shape struct {
 	blind     bool // balancers send no view
 	fleet     bool // the other masters are asked
 	listed    bool // the setting balancers names the balancers
+	ipv6      bool // the balancers have addresses of one /64
+	longNames bool // the names of the balancers are too long for a daemon
 }
 
 // A pool is a simulated pool: HAProxy and the masters in virtual time, with the daemon's own tracker and
@@ -149,6 +152,9 @@ func (s shape) runWith(seed uint64, t *testing.T, f func(ctx context.Context, p 
 // balance starts a balancer: the backend of the pool and, before that, the one for turns.
 func (p *pool) balance(ctx context.Context, i int) {
 	node := fmt.Sprintf("lb%d", i)
+	if p.longNames {
+		node += strings.Repeat("x", 128)
+	}
 	if p.turns {
 		settings := haproxy.Settings{
 			Inter:        time.Second,
@@ -165,10 +171,24 @@ func (p *pool) balance(ctx context.Context, i int) {
 }
 
 // network is that of the balancers.
-func network() netip.Prefix { return netip.MustParsePrefix("198.51.100.0/24") }
+func (s shape) network() netip.Prefix {
+	if s.ipv6 {
+		return netip.MustParsePrefix("2001:db8::/64")
+	}
+	return netip.MustParsePrefix("198.51.100.0/24")
+}
+
+// address returns the nth address of the balancers' network.
+func (s shape) address(n int) netip.Addr {
+	a := s.network().Addr()
+	for range n {
+		a = a.Next()
+	}
+	return a
+}
 
 func (p *pool) start(ctx context.Context, i int, b *haproxy.Live) {
-	from := netip.AddrFrom4([4]byte{198, 51, 100, byte(i + 1)})
+	from := p.address(i + 1)
 	phases := p.random(b.Node + b.Name)
 	phase := upTo(phases, b.Inter)
 	for n, m := range p.members {
@@ -213,7 +233,7 @@ func (m *member) answer(from netip.Addr, header string, shifts *rand.Rand) int {
 	}
 	moment, _ := state.At(drain.Master, now)
 	decide := func(spare bool) answer.Answer { return answer.Decide(moment, codes, spare) }
-	ours := network().Contains(from)
+	ours := m.network().Contains(from)
 	if m.blind && ours {
 		header = ""
 	}
@@ -263,6 +283,7 @@ func (m *member) status() status.Status {
 		State:       m.state(now),
 		Settings:    &settings,
 		Balancers:   m.tracker.All(),
+		Unseen:      m.tracker.Unseen(),
 		Connections: func() ([]sockets.Connection, error) { return nil, nil },
 	}
 	if m.budget {
@@ -572,6 +593,7 @@ func withFleet(s *shape) { s.fleet, s.blind, s.DisableOn404 = true, true, false 
 func turns(s *shape)     { s.turns = true }
 func alsoFleet(s *shape) { s.fleet = true }
 func listed(s *shape)    { s.listed = true }
+func ipv6(s *shape)      { s.ipv6 = true }
 
 func (p *pool) assertNoOutage(t *testing.T) {
 	t.Helper()

@@ -21,12 +21,27 @@ import (
 type stranger struct {
 	name string
 	node string
+	// names is how many nodes the stranger claims to be, each every 5 s; 0: one. Sixteen of them have an address.
+	names int
+	// near says that the addresses are in the network of the balancers, the first is that of the first balancer.
+	near bool
 	// says returns the state and the total weight, of which 100 are the master's, from how often the stranger has asked
 	// and the last answer to it.
 	says func(times, code int) (state string, total int)
 }
 
-func strangers() []stranger {
+// strangers are those that disturb pools of a shape. One whose address is listed is no stranger.
+func (s shape) strangers() []stranger {
+	if !s.ipv6 {
+		return strangersWithViews()
+	}
+	return slices.DeleteFunc(strangersWithNames(), func(who stranger) bool {
+		isSlow := who.names > 16
+		return s.listed && who.near || isSlow && testing.Short()
+	})
+}
+
+func strangersWithViews() []stranger {
 	lone := func(int, int) (string, int) { return "UP", 100 }
 	spare := func(int, int) (string, int) { return "UP", 200 }
 	every := func(n int, then func(int, int) (string, int)) func(int, int) (string, int) {
@@ -38,24 +53,24 @@ func strangers() []stranger {
 		}
 	}
 	return []stranger{
-		{"lone", "aa", lone},
-		{"has lost its other server", "aa", func(times, code int) (string, int) {
+		{name: "lone", node: "aa", says: lone},
+		{name: "has lost its other server", node: "aa", says: func(times, code int) (string, int) {
 			if times == 0 {
 				return spare(times, code)
 			}
 			return lone(times, code)
 		}},
-		{"alternates", "aa", every(1, lone)},
-		{"always has another", "aa", spare},
-		{"always has another, sorts last", "zz", spare},
-		{"flaps", "aa", every(20, func(int, int) (string, int) { return "NOLB", 100 })},
-		{"lets go", "aa", func(_, code int) (string, int) {
+		{name: "alternates", node: "aa", says: every(1, lone)},
+		{name: "always has another", node: "aa", says: spare},
+		{name: "always has another, sorts last", node: "zz", says: spare},
+		{name: "flaps", node: "aa", says: every(20, func(int, int) (string, int) { return "NOLB", 100 })},
+		{name: "lets go", node: "aa", says: func(_, code int) (string, int) {
 			if code == 200 {
 				return "UP", 200
 			}
 			return "NOLB", 100
 		}},
-		{"lets go, sorts last, and has no other", "zz", func(_, code int) (string, int) {
+		{name: "lets go, sorts last, and has no other", node: "zz", says: func(_, code int) (string, int) {
 			if code == 200 {
 				return "UP", 200
 			}
@@ -64,20 +79,53 @@ func strangers() []stranger {
 	}
 }
 
+// strangersWithNames claim to be more balancers than a daemon remembers for an address, or for a /64, or have a name
+// that it cannot read. All of them say that they have let go of the master.
+func strangersWithNames() []stranger {
+	const longer = 129
+	isOut := func(int, int) (string, int) { return "NOLB", 100 }
+	return []stranger{
+		{name: "sixteen names", node: "aa", says: isOut, names: 16},
+		{name: "sixteen names, in the address of the balancer", node: "aa", says: isOut, names: 16, near: true},
+		{name: "eighty names, in its network", node: "aa", says: isOut, names: 80, near: true},
+		{name: "a name that is too long", node: strings.Repeat("a", longer), says: isOut},
+	}
+}
+
 // disturb has a stranger ask every master until ctx ends.
 func (p *pool) disturb(ctx context.Context, s stranger) {
-	from := netip.MustParseAddr("203.0.113.9")
+	away := netip.MustParseAddr("203.0.113.9")
 	for _, m := range p.members {
-		shifts := p.random("stranger" + m.name)
-		go func() {
-			code := 200
-			for times := 0; ctx.Err() == nil; times++ {
-				state, total := s.says(times, code)
-				code = m.answer(from, fmt.Sprintf("%s; name=puppet/%s; node=%s; weight=100/%d; scur=0/0; qcur=0",
-					state, m.name, s.node, total), shifts)
-				time.Sleep(time.Second)
+		for n := range max(1, s.names) {
+			from := away
+			if s.near {
+				from = p.address(1 + n/16)
 			}
-		}()
+			go p.impersonate(ctx, s, m, from, n)
+		}
+	}
+}
+
+// impersonate has a stranger ask a master by the nth of its names.
+func (p *pool) impersonate(ctx context.Context, s stranger, m *member, from netip.Addr, n int) {
+	node := s.node
+	if n > 0 {
+		node = fmt.Sprint(node, n)
+	}
+	shifts := p.random("stranger" + m.name + node)
+	pause := time.Second
+	if s.names > 0 {
+		pause = 5 * time.Second
+	}
+	code := 200
+	for times := 0; ctx.Err() == nil; times++ {
+		state, total := s.says(times, code)
+		code = m.answer(from, fmt.Sprintf("%s; name=puppet/%s; node=%s; weight=100/%d; scur=0/0; qcur=0",
+			state, m.name, node, total), shifts)
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
 	}
 }
 
@@ -150,6 +198,8 @@ func TestAStrangerTakesNothingAway(t *testing.T) {
 		"views and fleet":  ordinary(2, turns, alsoFleet),
 		"listed":           ordinary(2, turns, listed),
 		"listed and fleet": ordinary(2, turns, listed, alsoFleet),
+		"views, names":     ordinary(2, turns, ipv6),
+		"listed, names":    ordinary(2, turns, ipv6, listed),
 	}
 	if testing.Short() { // they are slow with the race detector
 		delete(shapes, "budget")
@@ -164,7 +214,7 @@ func TestAStrangerTakesNothingAway(t *testing.T) {
 				if s.listed {
 					patient = forever
 				}
-				for _, who := range strangers() {
+				for _, who := range s.strangers() {
 					o := s.disturbed(t, who, l, seeds(1))
 					if o.bad > 0 && o.earliest < patient {
 						t.Errorf("%s: no server for %s, first after %s", who.name, o.longest, o.earliest)
