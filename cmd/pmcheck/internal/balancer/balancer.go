@@ -31,13 +31,6 @@ import (
 )
 
 const (
-	// goneAfter is the shortest time without a check after which a balancer counts as
-	// gone; a slow one is given three of its intervals.
-	goneAfter = 10 * time.Second
-	// unknownGoneAfter is the same for a client whose interval is not known: a client that
-	// asked once, as AWS asks every 10 or 30 s, and HAProxy after a refusal, as it asks
-	// every downinter once it has the master DOWN.
-	unknownGoneAfter = 100 * time.Second
 	// slowest is the longest pause between the checks of a balancer that does not send its view. A client that
 	// asks less often is assumed to be a monitoring check, or a person.
 	slowest = time.Minute
@@ -53,9 +46,6 @@ const (
 	// ExpectedBack is how long a server that has left is expected back: a boot, or a start of
 	// Puppet Server, takes minutes.
 	ExpectedBack = 15 * time.Minute
-	// longestInterval bounds the interval that a balancer is believed to have. A client that asked twice, a day
-	// apart, is not waited for all day.
-	longestInterval = 5 * time.Minute
 	// slowstartStep is longer than HAProxy waits before it raises the weight of a returning server again: a twentieth
 	// of slowstart, and at least a second.
 	slowstartStep = time.Minute
@@ -77,8 +67,9 @@ type Balancer struct {
 	// hides the hold, or the verdict, from it.
 	answer.Codes
 	// Interval is the time between its checks in seconds, smoothed; 0 after a
-	// single one.
-	Interval float64 `json:"interval_seconds"`
+	// single one. DownInterval is the same while it has the master DOWN; 0 if it has not been seen to ask then.
+	Interval     float64 `json:"interval_seconds"`
+	DownInterval float64 `json:"down_interval_seconds,omitempty"`
 	// Answer is the last answer to it, and Answers how often in a row it got that code.
 	Answer  answer.Answer `json:"answer"`
 	Answers int64         `json:"answers"`
@@ -97,11 +88,17 @@ type Balancer struct {
 	OthersSeen   time.Time `json:"others,omitzero"`
 	UnitWeight   int       `json:"unit_weight,omitempty"`
 
+	// UpSeen is when it last said that it has the master UP. Twins is when checks last showed that two HAProxies ask
+	// that have the same node, backend and address.
+	UpSeen time.Time `json:"up,omitzero"`
+	Twins  time.Time `json:"twins,omitzero"`
+
 	starts  bool // the view is of a HAProxy that has just started
 	justOut bool // this check is the first with the master out
 	fitted  bool // at the check before, it could do without this master
 	letOff  bool // it was let off once: the next check is told of the hold
 
+	pace    pace
 	weighed time.Time // when OthersWeight or UnitWeight last changed
 }
 
@@ -117,15 +114,6 @@ func (b *Balancer) Counts() bool {
 
 // SendsView reports whether the balancer sends its view, one that can be read or not.
 func (b *Balancer) SendsView() bool { return b.View != nil || b.Unreadable }
-
-// Sends reports whether the balancer gives new sessions to this master. One whose view cannot be read may do so until
-// it has been refused often enough. It is not known of a balancer that sends no view.
-func (b *Balancer) Sends() bool {
-	if b.Unreadable {
-		return b.InARow(true) < TellTimes
-	}
-	return b.View != nil && b.View.Sends()
-}
 
 // Refused reports whether the last answer to the balancer was that it should not use the master.
 func (b *Balancer) Refused() bool { return b.Answer.Code >= http.StatusBadRequest }
@@ -192,11 +180,12 @@ func (b *Balancer) servers(weight int) int {
 	return max(0, weight+unit/2) / unit
 }
 
-// observe takes a new view into account. before is the previous one, and may be nil.
-func (b *Balancer) observe(before, v *View, now time.Time) {
+// observe takes a new view into account. before is the previous one, and may be nil. wasUp reports whether the balancer
+// has had the master UP until now.
+func (b *Balancer) observe(before, v *View, wasUp bool, now time.Time) {
 	b.justOut = !v.Sends() && before != nil && before.Sends()
 
-	b.starts = b.justStarted(before, v)
+	b.starts = b.justStarted(v, wasUp)
 	unitWeight, othersWeight := b.UnitWeight, b.OthersWeight
 	b.UnitWeight = max(b.UnitWeight, v.Weight)
 	if others := v.OthersWeight(); others > 0 && !b.starts {
@@ -209,14 +198,13 @@ func (b *Balancer) observe(before, v *View, now time.Time) {
 
 // justStarted reports whether the view is of a HAProxy that has just started and has not checked the other servers yet.
 // It then has this server UP, with steps to count. So has a HAProxy whose server was refused lately.
-func (b *Balancer) justStarted(before, v *View) bool {
+func (b *Balancer) justStarted(v *View, wasUp bool) bool {
 	settled := v.Steps == 0
 	if !v.Sends() || settled {
 		return false
 	}
 
 	// A server that comes up has all its steps at once, so UP with steps to count after DOWN is a new process.
-	wasUp := before != nil && before.Sends()
 	if !wasUp || b.starts {
 		return true
 	}
@@ -263,17 +251,3 @@ func (b *Balancer) Label() string {
 	}
 	return b.Source.String()
 }
-
-func (b *Balancer) gone(now time.Time) bool { return now.After(b.goneAt()) }
-
-// goneAt returns until when a balancer that still asks has asked again.
-func (b *Balancer) goneAt() time.Time {
-	least := goneAfter
-	isDown := b.View != nil && b.Refused()
-	if b.Checks < 2 || isDown {
-		least = unknownGoneAfter
-	}
-	return b.Seen.Add(max(least, seconds(3*b.Interval)))
-}
-
-func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }

@@ -311,7 +311,7 @@ func (m *master) leaves() bool { return m.mode != drain.Ready && m.leaving != dr
 // told reports whether every balancer has the master out, by its own view and by the last answer to it.
 func (m *master) told(now time.Time) bool {
 	for _, b := range m.tracker.All().Current(now) {
-		if b.View == nil || b.View.Sends() || !b.Refused() || !b.Seen.After(m.since) {
+		if b.View == nil || b.Sends(now) || !b.Refused() || !b.Seen.After(m.since) {
 			return false
 		}
 	}

@@ -79,7 +79,9 @@ func (l List) MayCount() List {
 }
 
 // Sending returns the balancers that give new sessions to this master, as far as their views tell.
-func (l List) Sending() List { return l.keep((*Balancer).Sends) }
+func (l List) Sending(now time.Time) List {
+	return l.keep(func(b *Balancer) bool { return b.Sends(now) })
+}
 
 // Blind returns the balancers that follow every answer, since they do not say which servers they use.
 func (l List) Blind() List {

@@ -65,7 +65,7 @@ func TestWhichBalancersCount(t *testing.T) {
 			"blind-listed person newcomer nearly here pair-listed"},
 		"hears of a hold in maint":      {everyKind(now).Hearing("ca", drain.Maint), "ca"},
 		"hears of a hold on everything": {everyKind(now)[14:].Hearing("", drain.Drain), "pair-listed ca"},
-		"still sends": {hearing.Sending(), "pair expects alone alone-listed widowed starts turn " +
+		"still sends": {hearing.Sending(now), "pair expects alone alone-listed widowed starts turn " +
 			"pair-listed"},
 		"follows blindly":         {hearing.Blind(), "blind blind-listed"},
 		"has this master alone":   {hearing.Lone(now), "alone alone-listed widowed turn"},

@@ -139,7 +139,7 @@ func (r Rule) mustWait(b *Balancer, all List) (why obstacle.Obstacle, waits bool
 		if !r.canDoWithout(&o) {
 			return o.without(r.now), true
 		}
-		if o.Sends() && o.before(b) {
+		if o.Sends(r.now) && o.before(b) {
 			return obstacle.New(obstacle.Order, "balancer %s comes first", o.Label()), true
 		}
 	}
@@ -152,7 +152,7 @@ func (r Rule) takesBack(b *Balancer, all List) (why obstacle.Obstacle, takesBack
 	// A balancer before this one has taken the master back, or has not let it go since the hold was set again. Another
 	// master may leave that one meanwhile, and then wait for this one, for ever.
 	for _, o := range r.others(b, all) {
-		if o.Sends() && o.before(b) {
+		if o.Sends(r.now) && o.before(b) {
 			return obstacle.New(obstacle.Order, "balancer %s comes first", o.Label()), true
 		}
 	}

@@ -54,7 +54,7 @@ func (b *Balancer) impossible() string {
 	if isOutside(b.OthersWeight) || isOutside(b.UnitWeight) {
 		return "numbers"
 	}
-	if b.Interval < 0 || b.Interval > maxNumber {
+	if isOutsideInterval(b.Interval) || isOutsideInterval(b.DownInterval) {
 		return "numbers"
 	}
 
@@ -79,3 +79,5 @@ func isNoCode(code int) bool { return code < 0 || code > 599 }
 const maxNumber = 1 << 31
 
 func isOutside(n int) bool { return n < 0 || n > maxNumber }
+
+func isOutsideInterval(n float64) bool { return n < 0 || n > maxNumber }

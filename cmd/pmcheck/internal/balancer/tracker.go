@@ -119,6 +119,8 @@ func (t *Tracker) note(c Check, now time.Time) *Balancer {
 	}
 
 	mayBeSlow := c.Listed || sendsView
+	wasUp := b.Sends(now)
+	gap := now.Sub(b.Seen)
 	b.measure(mayBeSlow, now)
 	b.Checks++
 	b.Seen = now
@@ -129,30 +131,10 @@ func (t *Tracker) note(c Check, now time.Time) *Balancer {
 	before := b.View
 	b.View = view
 	if view != nil {
-		b.observe(before, view, now)
+		b.tellApart(before, view, gap, now)
+		b.observe(before, view, wasUp, now)
 	}
 	return b
-}
-
-// measure takes the time since the last check into account. A balancer that may be slow may ask so rarely that it seems
-// gone after its first check.
-func (b *Balancer) measure(mayBeSlow bool, now time.Time) {
-	gap := max(0, now.Sub(b.Seen)) // a daemon before may have had a clock that was ahead
-	cameBack := b.Checks > 1 && b.gone(now)
-	tooSlow := !mayBeSlow && gap > slowest
-	if cameBack || tooSlow { // the gap says nothing of how often it asks
-		b.Checks = 0
-		b.Interval = 0
-	}
-
-	switch b.Checks {
-	case 0:
-	case 1:
-		b.Interval = gap.Seconds()
-	default: // a moving average
-		b.Interval += (gap.Seconds() - b.Interval) / 4
-	}
-	b.Interval = min(b.Interval, longestInterval.Seconds())
 }
 
 // admit returns the entry of a balancer, which it adds if there is none, or nil if there is no room.
@@ -277,13 +259,13 @@ func (t *Tracker) Restore(list List, now time.Time) {
 	defer t.mu.Unlock()
 
 	for _, b := range list {
-		if b.Seen.After(now) { // the clock was set back
-			b.Seen = now
-		}
-		if b.OthersSeen.After(now) {
-			b.OthersSeen = now
+		for _, moment := range []*time.Time{&b.Seen, &b.OthersSeen, &b.UpSeen, &b.Twins} {
+			if moment.After(now) { // the clock was set back
+				*moment = now
+			}
 		}
 		b.Interval = min(b.Interval, longestInterval.Seconds())
+		b.DownInterval = min(b.DownInterval, longestInterval.Seconds())
 		b.weighed = now // a server may be in the middle of its slowstart
 		t.admit(b, now)
 	}

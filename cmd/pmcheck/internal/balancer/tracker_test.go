@@ -104,30 +104,40 @@ func record(b *Tracker, source netip.Addr, c Check, code int, now time.Time) {
 
 // TestABalancerIsForgottenAfterItsPause: three of its intervals, at least 10 s; longer if the interval is not known,
 // as after a first check, or HAProxy has the master DOWN: it then asks every downinter, as in "inter 1s downinter
-// 60s", and the header of the check before still says UP.
+// 60s", and the header of the check before still says UP. Once it has been seen to ask in that state, that is its
+// interval.
 func TestABalancerIsForgottenAfterItsPause(t *testing.T) {
-	const up, going = "UP; name=p/m1; node=lb1; weight=1/2", "UP 1/2; name=p/m1; node=lb1; weight=1/2"
+	const rest = "; name=p/m1; node=lb1; weight=1/2"
+	const up, going, down = "UP" + rest, "UP 1/3" + rest, "DOWN" + rest
 	for _, tt := range []struct {
 		name, view string
 		code       int
 		checks     int
 		every      time.Duration
+		refused    string // the view of the last check, if that one is refused
 		after      time.Duration
 	}{
-		{"asks every 2 s", "", 200, 10, 2 * time.Second, goneAfter},
-		{"second check", "", 200, 2, 2 * time.Second, goneAfter},
-		{"asks every minute", "", 200, 10, slowest, 3 * slowest},
-		{"asks every 30 s", "", 200, 10, 30 * time.Second, 90 * time.Second},
-		{"sends its view every 5 minutes", up, 200, 10, 5 * time.Minute, 15 * time.Minute},
-		{"first check", "", 200, 1, 0, unknownGoneAfter},
-		{"refused HAProxy", going, 503, 10, time.Second, unknownGoneAfter},
-		{"HAProxy that is not refused", up, 200, 10, time.Second, goneAfter},
-		{"not HAProxy, and refused", "", 503, 10, time.Second, goneAfter},
+		{"asks every 2 s", "", 200, 10, 2 * time.Second, "", goneAfter},
+		{"second check", "", 200, 2, 2 * time.Second, "", goneAfter},
+		{"asks every minute", "", 200, 10, slowest, "", 3 * slowest},
+		{"asks every 30 s", "", 200, 10, 30 * time.Second, "", 90 * time.Second},
+		{"sends its view every 5 minutes", up, 200, 10, 5 * time.Minute, "", 15 * time.Minute},
+		{"first check", "", 200, 1, 0, "", unknownGoneAfter},
+		{"HAProxy that is not refused", up, 200, 10, time.Second, "", goneAfter},
+		{"refused HAProxy", up, 200, 10, time.Second, up, unknownGoneAfter},
+		{"HAProxy that is refused for the last time", up, 200, 10, time.Second, going, downGoneAfter},
+		{"HAProxy that has the master DOWN, and no downinter", down, 503, 10, time.Second, "", goneAfter},
+		{"HAProxy that has the master DOWN, downinter 3m", down, 503, 10, 3 * time.Minute, "", 9 * time.Minute},
+		{"not HAProxy, and refused", "", 503, 10, time.Second, "", goneAfter},
 	} {
 		b, last := new(Tracker), time.Now()
 		for n := range tt.checks {
 			if last = last.Add(tt.every); n > 1 && len(b.All().Current(last.Add(-1))) != 1 {
 				t.Errorf("%s: forgotten between two checks", tt.name)
+			}
+			if tt.refused != "" && n == tt.checks-1 {
+				record(b, lb, Check{Header: tt.refused}, 503, last)
+				continue
 			}
 			record(b, lb, Check{Header: tt.view}, tt.code, last)
 		}

@@ -203,7 +203,7 @@ func (g *Gate) sends(ctx context.Context, leaving bool) string {
 		// Lone balancers send until the hold is firm.
 		hearing = hearing.Without(hearing.Lone(st.Time))
 	}
-	if sending := hearing.Sending(); len(sending) > 0 {
+	if sending := hearing.Sending(st.Time); len(sending) > 0 {
 		return "balancer " + sending[0].Label() + " still sends"
 	}
 	return ""

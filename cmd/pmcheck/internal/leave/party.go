@@ -73,7 +73,7 @@ func (c *command) mustStay() (list []status.Obstacle) {
 	if c.way.want.Force {
 		return nil
 	}
-	for _, b := range c.way.hearing().WithAgents().Sending() {
+	for _, b := range c.way.hearing().WithAgents().Sending(c.way.seen.status.Time) {
 		if c.isNeededBy(&b) {
 			list = append(list, b.Alone())
 		}

@@ -48,6 +48,7 @@ type shape struct {
 	listed    bool // the setting balancers names the balancers
 	ipv6      bool // the balancers have addresses of one /64
 	longNames bool // the names of the balancers are too long for a daemon
+	twins     bool // the balancers have one name and address, and each asks less often than the one before
 }
 
 // A pool is a simulated pool: HAProxy and the masters in virtual time, with the daemon's own tracker and
@@ -152,6 +153,11 @@ func (s shape) runWith(seed uint64, t *testing.T, f func(ctx context.Context, p 
 // balance starts a balancer: the backend of the pool and, before that, the one for turns.
 func (p *pool) balance(ctx context.Context, i int) {
 	node := fmt.Sprintf("lb%d", i)
+	slower := 1.0
+	if p.twins {
+		node = "lb"
+		slower += 0.3 * float64(i)
+	}
 	if p.longNames {
 		node += strings.Repeat("x", 128)
 	}
@@ -163,9 +169,12 @@ func (p *pool) balance(ctx context.Context, i int) {
 			DisableOn404: p.DisableOn404,
 			RoundTrip:    p.RoundTrip,
 		}
+		settings.Inter = time.Duration(slower * float64(settings.Inter))
 		p.start(ctx, i, &haproxy.Live{Backend: haproxy.Backend{Settings: settings, Node: node, Name: balancer.TurnBackend}})
 	}
-	b := &haproxy.Live{Backend: haproxy.Backend{Settings: p.Settings, Node: node, Name: "puppet"}}
+	settings := p.Settings
+	settings.Inter = time.Duration(slower * float64(settings.Inter))
+	b := &haproxy.Live{Backend: haproxy.Backend{Settings: settings, Node: node, Name: "puppet"}}
 	p.start(ctx, i, b)
 	p.backends = append(p.backends, b)
 }
@@ -190,6 +199,10 @@ func (s shape) address(n int) netip.Addr {
 func (p *pool) start(ctx context.Context, i int, b *haproxy.Live) {
 	from := p.address(i + 1)
 	phases := p.random(b.Node + b.Name)
+	if p.twins {
+		from = p.address(1)
+		phases = p.random(fmt.Sprint(b.Node, i, b.Name))
+	}
 	phase := upTo(phases, b.Inter)
 	for n, m := range p.members {
 		if !p.locked {

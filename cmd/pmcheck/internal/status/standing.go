@@ -72,7 +72,7 @@ func (s Status) Behind(v ServiceStatus) (list []Obstacle) {
 		if !s.concerned(v, &b) {
 			continue
 		}
-		why := lag(&b, v)
+		why := s.lag(v, &b)
 		if why.Text == "" {
 			continue
 		}
@@ -102,41 +102,57 @@ func (s Status) concerned(v ServiceStatus, b *Balancer) bool {
 }
 
 // lag returns what a balancer has not done yet; without a text if it does what the mode of the service asks.
-func lag(b *Balancer, v ServiceStatus) (why Obstacle) {
+func (s Status) lag(v ServiceStatus, b *Balancer) (why Obstacle) {
 	// While the hold is leaving, such a balancer is told to keep the master.
 	if v.Leaving != drain.Firm && b.Unreadable {
 		return b.UnreadableView()
 	}
 
-	behind := func(format string, args ...any) Obstacle {
-		return obstacle.New(obstacle.Balancer, "%s %s", b.Label(), fmt.Sprintf(format, args...))
+	// A balancer that has the master DOWN asks seldom, and must be told to use it before it sends.
+	isHeld := v.Mode != drain.Ready
+	if isHeld && b.HasDown() && !b.Sends(s.Time) {
+		return why
 	}
 	if !b.Seen.After(v.ModeSince) {
-		if b.Interval > 0 {
-			return behind("has not asked since the hold changed (asks every %s)", text.Age(Seconds(b.Interval)))
+		if every := b.AsksEvery(); every > 0 {
+			return behind(b, "has not asked since the hold changed (asks every %s)", text.Age(every))
 		}
-		return behind("has not asked since the hold changed")
+		return behind(b, "has not asked since the hold changed")
 	}
 
 	// A balancer without a view needs several answers of a kind.
-	isHeld := v.Mode != drain.Ready
 	if b.View == nil {
 		if told := b.InARow(isHeld); told < balancer.TellTimes {
-			return behind("was told %d of %d times", told, balancer.TellTimes)
+			return behind(b, "was told %d of %d times", told, balancer.TellTimes)
 		}
 		return why
 	}
-
-	// A balancer that has the master out may be about to take it back, because the pool needs it: the last answer tells.
-	if isHeld && (b.View.Sends() || !b.Refused()) {
-		return behind("still sends (%s, %d sessions)", b.View, b.View.Sessions)
+	if isHeld {
+		return s.stillSends(b)
 	}
 
-	isSettled := b.View.Steps == 0
-	if !isHeld && (!isSettled || !b.View.Sends()) {
-		return behind("does not send yet (%s, %d sessions)", b.View, b.View.Sessions)
+	isBack := b.View.Steps == 0 && b.View.Sends()
+	if !isBack {
+		return behind(b, "does not send yet (%s, %d sessions)", b.View, b.View.Sessions)
 	}
 	return why
+}
+
+// stillSends is lag for a balancer that has asked a held master, and sends its view.
+func (s Status) stillSends(b *Balancer) (why Obstacle) {
+	// A balancer that has the master out may be about to take it back, because the pool needs it: the last answer tells.
+	if b.View.Sends() || !b.Refused() {
+		return behind(b, "still sends (%s, %d sessions)", b.View, b.View.Sessions)
+	}
+	if b.Sends(s.Time) {
+		return behind(b, "may still send: two HAProxies have its node, address and %s, and one had the master UP %s ago",
+			b.Name, text.Age(s.Time.Sub(b.UpSeen)))
+	}
+	return why
+}
+
+func behind(b *Balancer, format string, args ...any) Obstacle {
+	return obstacle.New(obstacle.Balancer, "%s %s", b.Label(), fmt.Sprintf(format, args...))
 }
 
 // Unseen returns why the daemon may not know every balancer: it is young, or more ask than it remembers.

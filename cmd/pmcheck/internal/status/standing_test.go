@@ -75,6 +75,8 @@ func starts(b *status.Balancer)     { sends(b); b.View.Step, b.View.Steps = 2, 3
 func pooled(b *status.Balancer)     { b.OthersSeen = held() }
 func trusted(b *status.Balancer)    { b.Listed = true }
 func alone(b *status.Balancer)      { b.View, b.Node = &status.View{State: "DOWN"}, "lb9" }
+func lastStep(b *status.Balancer)   { sends(b); b.View.Step, b.View.Steps = 1, 3 }
+func twins(b *status.Balancer)      { b.Twins = now() }
 func unreadable(b *status.Balancer) { b.Unreadable = true }
 func early(b *status.Balancer)      { b.Seen = held() }
 func once(b *status.Balancer)       { b.Interval = 0 }
@@ -91,6 +93,19 @@ func serves(s *status.Status) {
 	s.Services[0].Answer = status.Answer{Code: 200, Body: "Puppet Server is running."}
 }
 func leaving(s *status.Status) { s.Services[0].Leaving = drain.LeavingInTurn }
+
+// upSeen, silent and downinter are numbers of seconds.
+func upSeen(ago time.Duration) func(*status.Balancer) {
+	return func(b *status.Balancer) { b.UpSeen = now().Add(-ago * time.Second) }
+}
+
+func silent(since time.Duration) func(*status.Balancer) {
+	return func(b *status.Balancer) { b.Seen = now().Add(-since * time.Second) }
+}
+
+func downinter(every float64) func(*status.Balancer) {
+	return func(b *status.Balancer) { b.DownInterval = every }
+}
 
 // crowd has the last balancer that is not remembered ask again within some time.
 func crowd(within time.Duration) func(*status.Status) {
@@ -196,8 +211,23 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 		{"leaving, and a balancer has just started", st(held, leaving, asking(starts)), nil,
 			"balancer: lb1 still sends (UP 2/3, 3 sessions)"},
 		{"leaving, and a balancer has had another server", st(held, leaving, asking(sends, pooled)), nil, stillSends},
-		{"has not asked since", st(held, asking(early)), nil, unseen},
-		{"has asked once, and not since", st(held, asking(early, once)), nil,
+		{"has not asked since", st(held, asking(sends, early)), nil, unseen},
+		{"has it DOWN since before the hold", st(held, asking(early)), nil, ""},
+		{"was refused for the last time", st(held, asking(lastStep, silent(9))), nil,
+			"balancer: lb1 still sends (UP 1/3, 3 sessions)"},
+		{"was refused for the last time, and has not asked for longer than usual", st(held, asking(lastStep, silent(11))),
+			nil, ""},
+		{"the same, with a downinter of half a minute", st(held, asking(lastStep, silent(11), downinter(30))), nil,
+			"balancer: lb1 still sends (UP 1/3, 3 sessions)"},
+		{"the same, with a downinter of three minutes", st(held, asking(lastStep, silent(11), downinter(180))), nil, ""},
+		{"not refused for the last time, and silent", st(held, asking(starts, silent(50))), nil,
+			"balancer: lb1 still sends (UP 2/3, 3 sessions)"},
+		{"two HAProxies with one name, of which one said UP", st(held, asking(twins, upSeen(3))), nil,
+			"balancer: lb1 may still send: two HAProxies have its node, address and puppet/m1, and one had the master UP 3s " +
+				"ago"},
+		{"two HAProxies with one name, of which none has said UP lately", st(held, asking(twins, upSeen(11))), nil, ""},
+		{"one HAProxy that said UP", st(held, asking(upSeen(3))), nil, ""},
+		{"has asked once, and not since", st(held, asking(sends, early, once)), nil,
 			"balancer: lb1 has not asked since the hold changed"},
 		{"hides the hold from itself", st(held, asking(sends, hides, early)), nil, ""},
 		{"hides drain, in maint", st(drain.Maint, asking(sends, hides)), nil, stillSends},
