@@ -80,8 +80,8 @@ type Balancer struct {
 	// Listed means that the setting balancers contains its network.
 	Listed bool `json:"listed,omitempty"`
 	// OthersWeight is the greatest total weight that the other servers had within ExpectedBack,
-	// OthersSeen is when none of them was last missing, and UnitWeight is the greatest
-	// weight of this master, which stands for the weight of any one server. Without a
+	// OthersSeen is when none of them was last missing, and UnitWeight is what stands for the weight of any one server:
+	// that of this master, or what was missing first, if that is less. Without a
 	// view they are zero. OthersSeen is zero, too, if there was never another server beside
 	// this one: a backup, which the balancer uses only in its place, is none.
 	OthersWeight int       `json:"others_weight,omitempty"`
@@ -187,12 +187,38 @@ func (b *Balancer) observe(before, v *View, wasUp bool, now time.Time) {
 
 	b.starts = b.justStarted(v, wasUp)
 	unitWeight, othersWeight := b.UnitWeight, b.OthersWeight
-	b.UnitWeight = max(b.UnitWeight, v.Weight)
+	b.weigh(before, v)
 	if others := v.OthersWeight(); others > 0 && !b.starts {
 		b.meet(others, v, now)
 	}
 	if b.UnitWeight != unitWeight || b.OthersWeight != othersWeight {
 		b.weighed = now
+	}
+}
+
+// lightest is the smallest part of this master's weight that another server is believed to have. Less is a weight that
+// changes.
+const lightest = 8
+
+// weigh takes into account how much one server weighs. While a server comes back, its weight is a part of that.
+func (b *Balancer) weigh(before, v *View) {
+	own := v.Weight
+	unknown := b.UnitWeight == 0
+	if !unknown && (own == 0 || v.throttled) {
+		own = b.UnitWeight
+	}
+
+	others := v.OthersWeight()
+	if unknown || others >= b.OthersWeight {
+		b.UnitWeight = own
+		return
+	}
+
+	b.UnitWeight = min(b.UnitWeight, own)
+	left := b.OthersWeight - others
+	isFirst := before != nil && before.OthersWeight() >= b.OthersWeight
+	if isFirst && left*lightest >= own {
+		b.UnitWeight = min(b.UnitWeight, left)
 	}
 }
 

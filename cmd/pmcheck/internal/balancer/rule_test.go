@@ -133,6 +133,19 @@ func TestWhoMayLoseAMaster(t *testing.T) {
 			turn, "33%"},
 		{"a hundredth is one", "lb1 UP 100/200; hold; lb1 UP 100/200; lb1 UP 100/200", "200 404",
 			turn, "1%"},
+		{"the lighter of two others is missing", "lb1 UP 100/180; hold; lb1 UP 100/140; lb1 UP 100/140", "200 200", turn, ""},
+		{"the lighter of two others is back", "lb1 UP 100/180; lb1 UP 100/140; hold; lb1 UP 100/180; lb1 UP 100/180;" +
+			"lb1 UP 100/180", "200 200 404", turn, ""},
+		{"two of four may be out, and three weigh less", "lb1 UP 100/220; lb1 UP 100/180; hold; lb1 UP 100/180;" +
+			"lb1 UP 100/140; lb1 UP 100/140", "200 200 200", turn, "2"},
+		{"a weight of others that changes", "lb1 UP 100/300; lb1 UP 100/290; hold; lb1 UP 100/290; lb1 UP 100/290",
+			"200 404", turn, ""},
+		{"the weight of all was lowered, and one is missing", "lb1 UP 100/1000; lb1 UP 30/300; +16m; lb1 UP 30/300;" +
+			"lb1 UP 30/270; hold; lb1 UP 30/270; lb1 UP 30/270", "200 200", turn, ""},
+		{"the weight of all was lowered", "lb1 UP 100/1000; lb1 UP 30/300; +16m; lb1 UP 30/300; hold; lb1 UP 30/300;" +
+			"lb1 UP 30/300", "200 404", turn, ""},
+		{"the weight of all was raised, and one is missing", "lb1 UP 30/300; lb1 UP 100/1000; lb1 UP 100/900; hold;" +
+			"lb1 UP 100/900; lb1 UP 100/900", "200 200", turn, ""},
 		{"the last of four", "lb1 UP 100/400; hold; lb1 UP 100/100; lb1 UP 100/100", "200 200", turn, "4"},
 		{"the last, beside a spare", "lb1 UP 100/200; hold; lb1 UP 1/3 100/200; lb1 UP 100/100; lb1 UP 100/100",
 			"200 200 200", spare, ""},
@@ -140,6 +153,8 @@ func TestWhoMayLoseAMaster(t *testing.T) {
 			"lb1 UP 100/200", "200 200 200 404", turn, ""},
 		{"HAProxy is reloaded beside a firm master: UP before, and not refused", "lb1 UP 100/200; lb1 UP 100/100; hold;" +
 			"lb1 UP 1/3 100/200; lb1 UP 100/100", "200 200", turn, ""},
+		{"HAProxy is reloaded while this master is let off: UP before, and not refused", "lb1 UP 100/200; hold;" +
+			"lb1 UP 100/200; lb1 UP 1/3 100/200; lb1 UP 100/100", "200 200 200", turn, ""},
 		{"weight 0", "lb1 UP 0/100; hold; lb1 UP 0/100; lb1 UP 0/100", "200 404", turn, ""},
 		{"without a view", "lb1; hold; lb1; lb1", "404 404", turn, ""},
 		{"without a view, of holds that cannot be read", "lb1; hold; lb1; lb1", "200 200", drain.LeavingByView, ""},

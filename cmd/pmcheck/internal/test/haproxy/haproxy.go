@@ -134,15 +134,24 @@ func (b *Backend) Header(s *Server, now time.Time) string {
 	for _, u := range b.Used() {
 		total += b.sixteenths(u, now)
 	}
-	return fmt.Sprintf("%s; address=192.0.2.1; port=8140; name=%s/%s; node=%s; weight=%d/%d; scur=0/0; qcur=0",
+	header := fmt.Sprintf("%s; address=192.0.2.1; port=8140; name=%s/%s; node=%s; weight=%d/%d; scur=0/0; qcur=0",
 		state, b.Name, s.Name, b.Node, up(b.sixteenths(s, now)), up(total))
+	if b.throttles(s, now) {
+		header += fmt.Sprintf("; throttle=%d%%", max(1, 100*now.Sub(s.since)/b.Slowstart))
+	}
+	return header
+}
+
+// throttles reports whether a server gets its weight gradually.
+func (b *Backend) throttles(s *Server, now time.Time) bool {
+	return s.ramps && s.state == Up && now.Sub(s.since) < b.Slowstart
 }
 
 // sixteenths returns the effective weight of a server, of which HAProxy counts sixteenths.
 func (b *Backend) sixteenths(s *Server, now time.Time) int {
 	part := 16
-	if age := now.Sub(s.since); s.ramps && s.state == Up && age < b.Slowstart {
-		part = min(16, int(16*age/b.Slowstart)+1)
+	if b.throttles(s, now) {
+		part = min(16, int(16*now.Sub(s.since)/b.Slowstart)+1)
 	}
 	return s.Weight * part
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// TestHeadersAreThoseOfRealHAProxy replays the answers that led to each recorded state, and compares the state and
-// the weights.
+// TestHeadersAreThoseOfRealHAProxy replays the answers that led to each recorded state, and compares the state, the
+// weights and the throttle.
 func TestHeadersAreThoseOfRealHAProxy(t *testing.T) {
 	data := lab.ReadFile(t, "cmd/pmcheck/internal/balancer/testdata/haproxy.txt")
 	recorded := map[string][]string{}
@@ -21,7 +21,7 @@ func TestHeadersAreThoseOfRealHAProxy(t *testing.T) {
 		recorded[m[1]] = m[2:]
 	}
 	now := time.Now()
-	essence := regexp.MustCompile(`^([^;]+);.*weight=([^;]+)`)
+	essence := regexp.MustCompile(`^([^;]+);.*weight=([^;]+)(?:.*(throttle=[^;]+))?`)
 	for _, c := range haproxy.Cases() {
 		if c.Command != "" {
 			continue // the model has no administrator
