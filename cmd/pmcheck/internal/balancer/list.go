@@ -109,15 +109,22 @@ func (l List) AllStranded() bool {
 
 // Pool returns the balancers that show another server, expect one back, or have just started.
 func (l List) Pool(now time.Time) List {
-	return l.keep(func(b *Balancer) bool { return b.View != nil && !b.Turns() && !b.Lone(now) })
+	return l.keep(func(b *Balancer) bool { return b.View != nil && !l.onlyTurns(b) && !b.Lone(now) })
 }
 
 // Turns returns the backends without agents.
-func (l List) Turns() List { return l.keep((*Balancer).Turns) }
+func (l List) Turns() List { return l.keep(l.onlyTurns) }
 
 // WithAgents returns the balancers that count, and do not only take turns.
 func (l List) WithAgents() List {
-	return l.keep(func(b *Balancer) bool { return b.Counts() && !b.Turns() })
+	return l.keep(func(b *Balancer) bool { return b.Counts() && !l.onlyTurns(b) })
+}
+
+// onlyTurns reports whether a balancer in the list is a backend without agents. If no other backend of its HAProxy
+// sends a view, it speaks for them: their servers may track its servers, and have no checks of their own.
+func (l List) onlyTurns(b *Balancer) bool {
+	speaksForItself := func(o *Balancer) bool { return o.View != nil && !o.Turns() && o.sharesHAProxy(b) }
+	return b.Turns() && l.any(speaksForItself)
 }
 
 // Without returns the balancers that are not among others.

@@ -99,7 +99,7 @@ func TestOneVoiceAloneDecidesNothing(t *testing.T) {
 		{"alone", true, true, false},
 		{"alone widowed", true, true, false},
 		{"alone turn", true, true, false},
-		{"turn", false, false, false},
+		{"turn", true, true, false}, // other backends may track it
 		{"alone person", true, true, false},
 		{"alone pair", false, false, false},
 		{"alone expects", false, true, false},
@@ -122,6 +122,36 @@ func TestOneVoiceAloneDecidesNothing(t *testing.T) {
 		}
 		if decide := list.Decide("server", drain.Drain, now); decide != tt.decide {
 			t.Errorf("%q: views decide: %v, want %v", tt.nodes, decide, tt.decide)
+		}
+	}
+}
+
+// TestABackendForTurnsHasNoAgents, unless it is the only one of its HAProxy that sends a view: the servers of others
+// may track its servers.
+func TestABackendForTurnsHasNoAgents(t *testing.T) {
+	now := time.Now()
+	ofHAProxy := func(node, backend string, view *View) Balancer {
+		return Balancer{Source: lb, Node: node, Name: backend + "/m1", View: view, Checks: steadyChecks, Seen: now}
+	}
+	alone := &View{State: "UP", Weight: 100, WeightTotal: 100}
+	turn := ofHAProxy("lb1", TurnBackend, alone)
+	for _, tt := range []struct {
+		name   string
+		others List
+		agents bool
+	}{
+		{"the pool's backend sends its view", List{ofHAProxy("lb1", "puppet", alone)}, false},
+		{"it is the only one", nil, true},
+		{"the pool's backend sends no view", List{ofHAProxy("", "puppet", nil)}, true},
+		{"the pool's backend of another HAProxy sends its view", List{ofHAProxy("lb2", "puppet", alone)}, true},
+	} {
+		list := append(List{turn}, tt.others...)
+		isTurn := func(b *Balancer) bool { return b.Turns() }
+		if got := list.WithAgents().any(isTurn); got != tt.agents {
+			t.Errorf("%s: it has agents: %v, want %v", tt.name, got, tt.agents)
+		}
+		if got := len(list.Turns()) == 0; got != tt.agents {
+			t.Errorf("%s: it is no backend for turns alone: %v, want %v", tt.name, got, tt.agents)
 		}
 	}
 }

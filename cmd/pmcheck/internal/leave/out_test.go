@@ -180,6 +180,7 @@ func TestOut(t *testing.T) {
 	badTurns := sees(func(s *status.Status) {
 		b := lone(s.Time)
 		b.Name = "0-turn/m000"
+		b.Node, b.Source = "lb0", netip.MustParseAddr("198.51.100.1") // of the pool's HAProxy
 		s.Balancers = append(s.Balancers, b)
 	})
 	youngAndLone := sees(func(s *status.Status) {

@@ -65,7 +65,7 @@ func (c *command) end(phase) time.Time          { return c.way.patience.began.Ad
 
 // waitsFor leaves out a backend for turns that has this master alone, by mistake: such a backend has no agents.
 func (c *command) waitsFor(list balancer.List) balancer.List {
-	return list.Without(c.way.lone().Turns())
+	return list.Without(c.way.hearing().Turns().Lone(c.way.seen.status.Time))
 }
 
 // mustStay names the balancers that cannot do without this master at all.
@@ -200,9 +200,10 @@ func (s *stop) strandsAgents() bool {
 		return false
 	}
 
-	// A client that may prove to be a balancer may have other servers.
+	// A client that may prove to be a balancer, or is not remembered, may have other servers.
 	hearing := s.way.hearing()
-	if len(hearing.MayCount()) > 0 {
+	isUnknown := len(hearing.MayCount()) > 0 || seen.Time.Before(seen.UnseenUntil)
+	if isUnknown {
 		return false
 	}
 

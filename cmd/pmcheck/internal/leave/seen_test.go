@@ -96,3 +96,15 @@ func TestHAProxyWithALongDowninter(t *testing.T) {
 		})
 	}
 }
+
+// TestALastServerStaysThatIsCheckedInTheBackendForTurnsAlone: the servers of the pool's backend track it.
+func TestALastServerStaysThatIsCheckedInTheBackendForTurnsAlone(t *testing.T) {
+	s := ordinary(1, turns, func(s *shape) { s.tracks = true })
+	s.run(t, func(ctx context.Context, p *pool) {
+		_, err := leave.Out(ctx, p.members[0].world(), command())
+		if refused, is := errors.AsType[*leave.Error](err); !is || refused.Kind != leave.Refused {
+			t.Errorf("%v, want that it is refused", err)
+		}
+		p.assertNoOutage(t)
+	})
+}

@@ -48,6 +48,7 @@ type shape struct {
 	listed    bool // the setting balancers names the balancers
 	ipv6      bool // the balancers have addresses of one /64
 	longNames bool // the names of the balancers are too long for a daemon
+	tracks    bool // the servers of the pool's backend track those of the one for turns, and are not checked
 	twins     bool // the balancers have one name and address, and each asks less often than the one before
 }
 
@@ -170,7 +171,12 @@ func (p *pool) balance(ctx context.Context, i int) {
 			RoundTrip:    p.RoundTrip,
 		}
 		settings.Inter = time.Duration(slower * float64(settings.Inter))
-		p.start(ctx, i, &haproxy.Live{Backend: haproxy.Backend{Settings: settings, Node: node, Name: balancer.TurnBackend}})
+		b := &haproxy.Live{Backend: haproxy.Backend{Settings: settings, Node: node, Name: balancer.TurnBackend}}
+		p.start(ctx, i, b)
+		if p.tracks {
+			p.backends = append(p.backends, b)
+			return
+		}
 	}
 	settings := p.Settings
 	settings.Inter = time.Duration(slower * float64(settings.Inter))
