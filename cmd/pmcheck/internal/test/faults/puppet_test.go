@@ -20,6 +20,10 @@ const (
 // probe.interval and probe.timeout.
 const unanswered = 7 * time.Second
 
+// aged is when the last verdict is no longer answered at the latest, if nothing is known since: three times
+// probe.interval, and a second until the next probe.
+const aged = 18 * time.Second
+
 // jvmFaults returns faults of Puppet Server's process. pmcheck notices at once what the
 // kernel or systemd reports.
 func jvmFaults() []fault {
@@ -88,7 +92,7 @@ func puppetFaults() []fault {
 			inject:  func(s *faultSite) { s.keepSSL(); hideKey(s) },
 			mend:    (*faultSite).restoreSSL,
 			said:    []string{"503 unknown: auth-denied"},
-			within:  unanswered,
+			within:  aged,
 			back:    unanswered,
 			lasts:   unanswered,
 		},
