@@ -20,7 +20,7 @@ import (
 var ErrNoDaemon = errors.New("the daemon does not answer")
 
 // Bounds on what is read from a daemon. The largest status that Encode returns, with as many requests, balancers and
-// environments as are kept, has 3 MiB and 50,000 values. In memory a value can take a hundred times what it takes in
+// environments as are kept, has 2 MB. In memory a value can take a hundred times what it takes in
 // JSON: each service of {"services":[{},{},… does.
 const (
 	maxStatus       = 4 << 20
