@@ -19,9 +19,10 @@ const (
 // does with one long compile. Neither that nor a restart of the daemon brings the master back.
 func TestAStuckMasterIsOutUntilAJRubyComesBack(t *testing.T) {
 	lab.Real(t)
+	// A start fails if the first JRuby takes longer than borrow-timeout.
 	s := lab.StartPuppetServer(t, lab.PuppetServerOptions{
 		AccessRules: adminRule,
-		JRubyConf:   "borrow-timeout: 12000, flush-timeout: 10000",
+		JRubyConf:   "borrow-timeout: 40000, flush-timeout: 20000",
 	})
 	lab.Build(t)
 	s.WaitReady(5 * time.Minute)
@@ -46,7 +47,7 @@ func TestAStuckMasterIsOutUntilAJRubyComesBack(t *testing.T) {
 	t.Logf("measured: stuck after %s", took)
 	answers = r.Record(100 * time.Millisecond)
 	waitForEmptyQueue(r)
-	waitForLoan(r, 40*time.Second)
+	waitForLoan(r, time.Minute)
 	t.Logf("measured: nobody waits: %s", lab.Finding(r.Status(), check.CheckJRuby).Detail)
 
 	answers.Stop().AssertOnly("503 " + stuck)
@@ -105,7 +106,7 @@ func waitForLoan(r *lab.Site, d time.Duration) {
 // waitForEmptyQueue waits until no request waits for a JRuby.
 func waitForEmptyQueue(r *lab.Site) {
 	r.TB.Helper()
-	r.WaitStatus(time.Minute, func(s lab.Status) error {
+	r.WaitStatus(2*time.Minute, func(s lab.Status) error {
 		pool := lab.Finding(s, check.CheckJRuby).Pool
 		if pool == nil || len(pool.Waiting) > 0 {
 			return fmt.Errorf("%+v, want no request that waits", pool)
