@@ -34,7 +34,14 @@ func backlog() check.Check {
 	return check.Check{
 		Name:     "backlog",
 		Severity: check.Warn,
-		Reasons:  []check.Cause{{Reason: "backlog-long", Hint: "look at what should empty the directory"}},
+		Reasons: []check.Cause{{
+			Reason: "backlog-long",
+			Owner:  check.OfMaster,
+			Health: check.Unhealthy,
+			Begins: "more files wait than backlog.most",
+			Ends:   "fewer files wait",
+			Hint:   "look at what should empty the directory",
+		}},
 		Settings: s,
 		Run:      func(check.Host) check.Runner { return s.run() },
 		Interval: time.Minute,
@@ -73,7 +80,13 @@ func plain() check.Check {
 		Name:     "plain",
 		Severity: check.Warn,
 		Shared:   true,
-		Reasons:  []check.Cause{{Reason: "no-tls", Hint: "ask for https"}},
+		Reasons: []check.Cause{{
+			Reason: "no-tls",
+			Owner:  check.OfPmcheck,
+			Begins: "an answer over plain HTTP",
+			Ends:   "an answer over TLS",
+			Hint:   "ask for https",
+		}},
 		Observe: func(*check.Seen) check.Observer {
 			return func(r check.Result, now time.Time) check.Finding {
 				f := check.Finding{Check: "plain", State: check.StateOK, Reason: check.OK, Checked: now, Value: r.TLS}
