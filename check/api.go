@@ -20,16 +20,18 @@ import (
 const statusAPI = "/status/v1/"
 
 // questions returns all ways to ask a master, the newest generation first: in the order in which they are
-// tried if the generation is not known. The first two also report the pool of JRubies.
-func questions() []string {
+// tried if the generation is not known. The first two also report the pool of JRubies. The last two generations answer
+// only for an environment that the master has.
+func questions(environment string) []string {
+	environment = url.PathEscape(cmp.Or(environment, "production"))
 	return []string{
-		statusAPI + "services/jruby-metrics?level=debug",    // Puppet Server 5 and later, OpenVox
-		statusAPI + "services/pe-jruby-metrics?level=debug", // the same on PE
-		statusAPI + "simple/server",                         // Puppet Server 6.14 and later, OpenVox
-		statusAPI + "simple/master",                         // Puppet Server 2.6 to 6.13
-		statusAPI + "simple",                                // where no other path is allowed
-		"/puppet/v3/status/pmcheck?environment=production",  // Puppet 4 to 6
-		"/production/status/no_key",                         // Puppet 3 and earlier
+		statusAPI + "services/jruby-metrics?level=debug",       // Puppet Server 5 and later, OpenVox
+		statusAPI + "services/pe-jruby-metrics?level=debug",    // the same on PE
+		statusAPI + "simple/server",                            // Puppet Server 6.14 and later, OpenVox
+		statusAPI + "simple/master",                            // Puppet Server 2.6 to 6.13
+		statusAPI + "simple",                                   // where no other path is allowed
+		"/puppet/v3/status/pmcheck?environment=" + environment, // Puppet 4 to 6
+		"/" + environment + "/status/no_key",                   // Puppet 3 and earlier
 	}
 }
 
@@ -90,7 +92,7 @@ func deniesStatus(all []answer) bool {
 			return false
 		}
 	}
-	return len(all) == len(questions())
+	return len(all) == len(questions(""))
 }
 
 // fault returns nil if the master reports that it is running, which is always with status 200.
@@ -175,7 +177,7 @@ func (p *Prober) ask(ctx context.Context) (answer, error) {
 	// What was found is used until connections are renewed: whatever keeps the server from answering the newest
 	// generation may end.
 	recent := time.Since(p.searched) < cmp.Or(p.Handshake, puppetclient.DefaultHandshake)
-	question := questions()[0]
+	question := questions(p.Environment)[0]
 	if recent {
 		question = p.found
 	}
@@ -205,7 +207,7 @@ func (p *Prober) search(ctx context.Context, first answer) (answer, error) {
 
 	denial := first
 	all := []answer{first}
-	for _, path := range questions() {
+	for _, path := range questions(p.Environment) {
 		if path == first.path {
 			continue
 		}

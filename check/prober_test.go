@@ -63,6 +63,25 @@ func TestEachGenerationIsFoundAndRemembered(t *testing.T) {
 	}
 }
 
+// A master of Puppet 3 to 6 that lacks the environment production answers 404 for it.
+func TestOlderGenerationsAreAskedForAnEnvironmentThatTheyHave(t *testing.T) {
+	for _, want := range []string{"/puppet/v3/status/pmcheck?environment=dev_1", "/dev_1/status/no_key"} {
+		m := newMaster(t)
+		path, _, _ := strings.Cut(want, "?")
+		for _, newer := range []string{"/status/v1/services/jruby-metrics", "/status/v1/simple/server",
+			"/status/v1/simple/master", "/status/v1/simple", "/puppet/v3/status/pmcheck"} {
+			m.SetAnswer(newer, 404, "")
+		}
+		m.SetAnswer(path, 200, `{"is_alive":true,"version":"3.8.7"}`)
+		p := newProber(t, m)
+		p.Environment = "dev_1"
+		r := p.Probe(t.Context())
+		if wantReason(t, r, check.OK); !strings.HasSuffix(r.URL, want) {
+			t.Errorf("asked %s, want %s", r.URL, want)
+		}
+	}
+}
+
 func TestProbeReadsThePool(t *testing.T) {
 	const path = "/status/v1/services/jruby-metrics"
 	full := `{"state":"running","status":{"experimental":{"metrics":{"num-jrubies":1,"num-free-jrubies":1,` +

@@ -95,6 +95,8 @@ type Probe struct {
 	MaxAge time.Duration `yaml:"-"`
 	// ServerPort is the port that puppet.conf has for agents; empty if it has none.
 	ServerPort string `yaml:"-"`
+	// Environment is the one that this host's agent uses; empty if puppet.conf has none that can be in a URL.
+	Environment string `yaml:"-"`
 }
 
 // outlives returns what MaxAge has to be. A verdict must outlive the longest normal time between two results, or

@@ -15,6 +15,11 @@ type layout struct {
 	ssldir  string
 	vardir  string
 	codedir string // of the code of the environments; empty if that is not known
+	rundir  string
+	logdir  string
+	public  string // of what any user may read: the publicdir
+	cadir   string // of the CA, unless it is in ssldir
+	root    string // see Options.Root
 	puppet3 bool   // puppet.conf may have what later versions refuse
 }
 
@@ -27,6 +32,10 @@ func (o Options) layouts() []layout {
 		ssldir:  "/etc/puppetlabs/puppet/ssl",
 		vardir:  "/opt/puppetlabs/server/data/puppetserver",
 		codedir: "/etc/puppetlabs/code",
+		rundir:  "/var/run/puppetlabs/puppetserver",
+		logdir:  "/var/log/puppetlabs/puppetserver",
+		public:  "/opt/puppetlabs/puppet/public",
+		cadir:   "/etc/puppetlabs/puppetserver/ca",
 	}
 
 	old := layout{
@@ -34,18 +43,28 @@ func (o Options) layouts() []layout {
 		confdir: "/etc/puppet",
 		ssldir:  "/var/lib/puppet/ssl",
 		vardir:  "/var/lib/puppet",
+		rundir:  "$vardir/run",
+		logdir:  "$vardir/log",
+		public:  "$vardir/public",
+		cadir:   "$ssldir/ca",
 		puppet3: true,
 	}
 	if o.exists("/etc/puppet/puppetserver") {
 		old.name = "Debian layout"
 		old.vardir = "/var/lib/puppetserver"
 		old.codedir = "/etc/puppet/code"
+		old.rundir = "/run/puppetserver"
+		old.logdir = "/var/log/puppetserver"
+		old.public = "/var/cache/puppet/public"
+		old.cadir = "/etc/puppet/puppetserver/ca"
 		old.puppet3 = false
 	}
 	// Both fall back to Puppet's own default once the directory is gone.
 	if !o.exists(old.ssldir) && o.exists("/etc/puppet/ssl") {
 		old.ssldir = "/etc/puppet/ssl"
 	}
+	aio.root = o.Root
+	old.root = o.Root
 	return []layout{aio, old}
 }
 
@@ -69,6 +88,11 @@ func (o Options) layout(conf string) (found layout, ok bool) {
 		confdir: dir,
 		ssldir:  filepath.Join(dir, "ssl"),
 		vardir:  known[0].vardir,
+		rundir:  known[0].rundir,
+		logdir:  known[0].logdir,
+		public:  known[0].public,
+		cadir:   known[0].cadir,
+		root:    o.Root,
 	}
 	return elsewhere, conf != ""
 }
@@ -82,37 +106,17 @@ func (o Options) exists(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// puppetDefaults returns Puppet's own defaults for what is needed to find a host's names and files, and for what the
-// paths of such files may refer to. Puppet's default certname is not among them: see certname.
-func (l layout) puppetDefaults() map[string]string {
+// defaults returns the defaults that a packaging gives to the programs of Puppet, by setting.
+func (l layout) defaults(as program) map[string]string {
 	return map[string]string{
-		"confdir":       l.confdir,
-		"vardir":        l.vardir,
-		"codedir":       cmp.Or(l.codedir, filepath.Join(l.confdir, "code")),
-		"statedir":      "$vardir/state",
-		"ssldir":        l.ssldir,
-		"certdir":       "$ssldir/certs",
-		"privatekeydir": "$ssldir/private_keys",
-		"publickeydir":  "$ssldir/public_keys",
-		"requestdir":    "$ssldir/certificate_requests",
-		"privatedir":    "$ssldir/private",
-		"hostcert":      "$certdir/$certname.pem",
-		"hostprivkey":   "$privatekeydir/$certname.pem",
-		"hostpubkey":    "$publickeydir/$certname.pem",
-		"hostcsr":       "$requestdir/$certname.pem",
-		"localcacert":   "$certdir/ca.pem",
-		"hostcrl":       "$ssldir/crl.pem",
-
-		"certificate_revocation": "chain",
-		"dns_alt_names":          "",
-		"server":                 "puppet",
-		"ca_server":              "$server",
-		"report_server":          "$server",
-		"masterport":             "8140",
-		"serverport":             "$masterport",
-		"ca_port":                "$serverport",
-		"user":                   "puppet",
-		"group":                  "puppet",
+		"name":      string(as),
+		"confdir":   l.confdir,
+		"vardir":    l.vardir,
+		"codedir":   cmp.Or(l.codedir, filepath.Join(l.confdir, "code")),
+		"ssldir":    l.ssldir,
+		"rundir":    l.rundir,
+		"logdir":    l.logdir,
+		"publicdir": l.public,
 	}
 }
 

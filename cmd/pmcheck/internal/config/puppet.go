@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -69,10 +70,11 @@ func (l *loader) readPuppetConf(h puppetHost) (says sources, doubt *check.Fault)
 	}
 
 	says, faults := h.identity(conf)
-	derived := l.derive(conf, h.layout.puppetDefaults(), says[keyCertname].value)
+	certname := cmp.Or(says[keyCertname].value, h.probe.Certname)
+	derived := l.derive(conf, h.layout, certname)
 	faults = append(faults, derived...)
 	if len(faults) == 0 {
-		faults = conf.cannotStart(puppetServer, h.layout.puppetDefaults())
+		faults = conf.cannotStart(puppetServer, h.layout, certname)
 	}
 	return says, mistakes(faults)
 }
@@ -142,7 +144,7 @@ func (h puppetHost) guess(says sources) (instead sources, description string) {
 // identity returns what a puppet.conf says of the identity. What pmcheck.yaml has is not asked for.
 func (h puppetHost) identity(conf puppetConf) (says sources, faults []Fault) {
 	says = sources{}
-	server := conf.reader(puppetServer, h.layout.puppetDefaults())
+	server := conf.reader(puppetServer, h.layout, "")
 	note := func(key string, value resolved, at place) {
 		if *h.probe.identity()[key] != "" {
 			return
@@ -182,7 +184,7 @@ func (h puppetHost) identity(conf puppetConf) (says sources, faults []Fault) {
 // Puppet takes the fully qualified name that facter finds, perhaps in the DNS. A check must not depend on that, so
 // without a certname in puppet.conf the certificates on disk decide.
 func (h puppetHost) certname(server *reader) (name resolved, at place) {
-	if _, written := server.lookup("certname"); written {
+	if _, written := server.line("certname"); written {
 		name = server.value("certname")
 		return name, place{file: server.conf.file, line: name.line}
 	}
@@ -230,10 +232,9 @@ func (h puppetHost) certified(certdir string) string {
 
 // derive takes what cannot be set in pmcheck.yaml: how deep certificates are looked up in the CRL, the port, and the
 // names that agents use for this master.
-func (l *loader) derive(conf puppetConf, defaults map[string]string, certname string) (faults []Fault) {
-	defaults["certname"] = cmp.Or(certname, l.config.Probe.Certname)
-	server := conf.reader(puppetServer, defaults)
-	agent := conf.reader(puppetAgent, defaults)
+func (l *loader) derive(conf puppetConf, on layout, certname string) (faults []Fault) {
+	server := conf.reader(puppetServer, on, certname)
+	agent := conf.reader(puppetAgent, on, certname)
 	value := func(r *reader, setting string) resolved {
 		v := r.value(setting)
 		if fault, is := errors.AsType[Fault](v.err); is {
@@ -247,6 +248,11 @@ func (l *loader) derive(conf puppetConf, defaults map[string]string, certname st
 	}
 	if port := value(server, "serverport"); port.line > 0 {
 		l.config.Probe.ServerPort = port.text
+	}
+
+	// Agents use this environment, so the master has it, even if it has no production.
+	if environment := agent.value("environment"); environmentName.MatchString(environment.text) {
+		l.config.Probe.Environment = environment.text
 	}
 
 	requested := altNames(value(agent, "dns_alt_names").text)
@@ -274,6 +280,8 @@ func (l *loader) derive(conf puppetConf, defaults map[string]string, certname st
 	}
 	return faults
 }
+
+var environmentName = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
 
 // isPool reports whether the server of agents is the name of a pool: with a ca_server of its own, it is not there to
 // reach the CA.

@@ -41,10 +41,10 @@ func TestFaultsOfPuppetConfAreReported(t *testing.T) {
 			check.PuppetConfMistake, aioConf + ":3: vardir: its references do not end"},
 		{"certname with an unknown reference", map[string]string{aioConf: "certname = m1$x\n", aioCerts + "m2.pem": ""}, "",
 			check.PuppetConfMistake,
-			aioConf + ":1: certname: refers to $x, which is not known (write out what it stands for)"},
+			aioConf + ":1: certname: refers to $x, which is not a setting of Puppet (write out what it stands for)"},
 		{"a setting of no program", map[string]string{aioConf: "certname = m1\nhostcrl = $a\na = /x\n"}, "",
 			check.PuppetConfMistake,
-			aioConf + ":2: hostcrl: refers to $a, which is not known (write out what it stands for)"},
+			aioConf + ":2: hostcrl: refers to $a, which is not a setting of Puppet (write out what it stands for)"},
 		{"references that grow", map[string]string{aioConf: "certname = m1\nssldir = /" + strings.Repeat("$server", 200) +
 			"\nserver = " + strings.Repeat("x", 100) + "\n"}, "", check.PuppetConfMistake,
 			aioConf + ":2: ssldir: is too long"},
@@ -82,7 +82,7 @@ func TestFaultsOfPuppetConfAreReported(t *testing.T) {
 		{"pmcheck.yaml before puppet.conf", map[string]string{aioConf: "certname = m1\nhostcrl = $a\n"}, "listen: x\n",
 			check.PuppetConfMistake,
 			"F:1: listen: x" + noAddress + "\n" + aioConf +
-				":2: hostcrl: refers to $a, which is not known (write out what it stands for)"},
+				":2: hostcrl: refers to $a, which is not a setting of Puppet (write out what it stands for)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l, err := load(t, tt.files, tt.yaml)

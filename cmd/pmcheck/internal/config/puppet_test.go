@@ -109,6 +109,21 @@ localcacert = /ca.pem # of $server
 		{name: "a configured name, and no certificate yet", yaml: "probe: {certname: b}\n",
 			files: map[string]string{aioConf: ""},
 			want:  []string{"probe.certificate: " + aioCerts + "b.pem # AIO layout"}},
+		{name: "the files of the CA, which was migrated",
+			files: map[string]string{aioConf: "certname = m1\nhostcrl = $cacrl\nlocalcacert = $cadir/ca_crt.pem\n"},
+			want: []string{
+				"probe.ca: /etc/puppetlabs/puppetserver/ca/ca_crt.pem # " + aioConf + ":3",
+				"probe.crl: /etc/puppetlabs/puppetserver/ca/ca_crl.pem # " + aioConf + ":2",
+			}},
+		{name: "the files of the CA in ssldir",
+			files: map[string]string{aioConf: "certname = m1\nhostcrl = $cacrl\n", aioSSL + "ca/x": ""},
+			want:  []string{"probe.crl: " + aioSSL + "ca/ca_crl.pem # " + aioConf + ":2"}},
+		{name: "names that the file sets", files: map[string]string{aioConf: "[main]\ncertname = m1\nrundir = /run/p\n" +
+			"ssldir = $rundir/ssl\ncadir = $ssldir\nlocalcacert = $cadir/certs/ca.pem\n"},
+			want: []string{
+				"probe.ca: /run/p/ssl/certs/ca.pem # " + aioConf + ":6",
+				"probe.crl: /run/p/ssl/crl.pem # " + aioConf + ":4",
+			}},
 		{name: "the certificate with the fullest name of this host",
 			files: map[string]string{aioCerts + "HOST.example.org.pem": "", aioCerts + "HOST.pem": "", aioCerts + "m2.pem": ""},
 			want:  []string{"probe.certname: HOST.example.org # certificate in " + aioSSL + "certs"}},
@@ -216,6 +231,20 @@ func TestServerPortIsThatOfPuppet(t *testing.T) {
 	} {
 		if c := found(t, map[string]string{aioConf: conf}, "").Config; c.Probe.ServerPort != want {
 			t.Errorf("%q: %q, want %q", conf, c.Probe.ServerPort, want)
+		}
+	}
+}
+
+func TestEnvironmentIsThatOfThisHostsAgent(t *testing.T) {
+	for conf, want := range map[string]string{
+		"":                       "production",
+		"environment = main_1\n": "main_1",
+		"environment = a\n[server]\nenvironment = b\n[agent]\nenvironment = c\n": "c",
+		"environment = a/b\n": "", // no name of an environment
+	} {
+		conf = "[main]\ncertname = m1\n" + conf
+		if c := found(t, map[string]string{aioConf: conf}, "").Config; c.Probe.Environment != want {
+			t.Errorf("%q: %q, want %q", conf, c.Probe.Environment, want)
 		}
 	}
 }

@@ -9,14 +9,14 @@ import (
 )
 
 // TestPuppetConfIsReadAsPuppetReadsIt compares what pmcheck reads with what Puppet's own library read in the same files
-// (TestPuppetReadsTheKeptAnswers in test/e2e). pmcheck may report a mistake where Puppet has a value, such as a path
-// that depends on the directory that Puppet was started in; it must never have another value.
+// (TestPuppetReadsTheKeptAnswers in test/e2e). pmcheck may report a mistake where Puppet has a value, for the reasons in
+// cautious; it must never have another value.
 func TestPuppetConfIsReadAsPuppetReadsIt(t *testing.T) {
 	data, err := os.ReadFile("testdata/puppetconf.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	agree, reported, cautious := 0, 0, 0
+	agree, reported, careful := 0, 0, 0
 	var inEmpty map[string]string
 	for line := range strings.Lines(string(data)) {
 		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
@@ -33,6 +33,7 @@ func TestPuppetConfIsReadAsPuppetReadsIt(t *testing.T) {
 			differs = differs || known && our != value
 		}
 		unread := puppet["file"] != ""
+		puppetReports := unread || len(puppet) < len(inEmpty)
 		for name := range inEmpty {
 			_, puppetKnows := puppet[name]
 			_, weKnow := ours[name]
@@ -40,21 +41,47 @@ func TestPuppetConfIsReadAsPuppetReadsIt(t *testing.T) {
 		}
 
 		switch {
-		case differs, unread && mistakes == 0:
+		case differs, unread && len(mistakes) == 0:
 			t.Errorf("%s\nPuppet reads %q\npmcheck reads %q", fields[0], fields[1:], ours)
-		case mistakes == 0:
+		case len(mistakes) == 0:
 			agree++
-		case unread || len(puppet) < len(inEmpty):
+		case puppetReports:
 			reported++
 		default:
-			cautious++
+			careful++
+			for _, mistake := range mistakes {
+				if !isCautious(mistake) {
+					t.Errorf("%s\nPuppet reads %q\npmcheck says %s", fields[0], fields[1:], mistake)
+				}
+			}
 		}
 	}
 	t.Logf("%d files: %d agree; %d mistakes of Puppet's kind and %d that only pmcheck calls one are reported; 0 differ",
-		agree+reported+cautious, agree, reported, cautious)
+		agree+reported+careful, agree, reported, careful)
 	if agree < 150 || reported < 100 {
 		t.Error("the files no longer show much")
 	}
+}
+
+// cautious are the mistakes that pmcheck reports where Puppet has a value, each with why. None is that pmcheck does not
+// know a setting that Puppet knows.
+var cautious = map[string]string{
+	"is not an absolute path": "Puppet completes it with the directory that each process was started in",
+	"is not a certname":       "Puppet Server has no certificate of that name",
+	"is a list":               "Puppet writes it as Ruby shows it, in brackets",
+	"007 is not a number":     "Ruby reads it as octal",
+	"is not a port":           "Puppet prints its complaint as the value",
+	"and mode, not  (":        "Puppet lets {,} pass",
+	"references do not end":   "Puppet looks up one of the defaults before it knows where the packaging has its ssldir",
+}
+
+func isCautious(mistake Fault) bool {
+	for problem := range cautious {
+		if strings.Contains(mistake.problem, problem) {
+			return true
+		}
+	}
+	return false
 }
 
 // puppetAnswers returns what Puppet reads, by section and setting. "file" is set if it reads nothing in the file.
@@ -81,33 +108,41 @@ func puppetAnswers(t *testing.T, inEmpty map[string]string, fields []string) map
 	return answers
 }
 
-// pmcheckAnswers returns what pmcheck reads, and the number of its mistakes.
-func pmcheckAnswers(text string) (answers map[string]string, mistakes int) {
-	debian := Options{Root: "/nonexistent"}.layouts()[1]
-	debian.vardir, debian.codedir, debian.puppet3 = "/var/lib/puppetserver", "/etc/puppet/code", false
+// pmcheckAnswers returns what pmcheck reads, and its mistakes.
+func pmcheckAnswers(text string) (answers map[string]string, mistakes []Fault) {
+	debian := layout{
+		confdir: "/etc/puppet",
+		ssldir:  "/var/lib/puppet/ssl",
+		vardir:  "/var/lib/puppetserver",
+		codedir: "/etc/puppet/code",
+		rundir:  "/run/puppetserver",
+		logdir:  "/var/log/puppetserver",
+		public:  "/var/cache/puppet/public",
+		cadir:   "/etc/puppet/puppetserver/ca",
+		root:    "/nonexistent",
+	}
 	conf, faults := parsePuppetConf("puppet.conf", []byte(text), debian.puppet3)
 	if len(faults) > 0 {
-		return nil, len(faults)
+		return nil, faults
 	}
 
 	answers = map[string]string{}
 	for as, settings := range map[program][]string{
 		puppetServer: {"certname", "ssldir", "hostcert", "hostprivkey", "localcacert", "hostcrl", "certificate_revocation",
 			"serverport"},
-		puppetAgent: {"dns_alt_names", "server", "ca_server"},
+		puppetAgent: {"dns_alt_names", "server", "ca_server", "environment"},
 	} {
-		defaults := debian.puppetDefaults()
-		defaults["certname"] = "m1.example.org" // as the host is called there
-		reader := conf.reader(as, defaults)
+		const certname = "m1.example.org" // as the host is called there
+		reader := conf.reader(as, debian, certname)
 		for _, setting := range settings {
 			value := reader.value(setting)
-			if value.err != nil {
-				mistakes++
+			if fault, is := value.err.(Fault); is {
+				mistakes = append(mistakes, fault)
 				continue
 			}
 			answers[string(as)+"."+setting] = value.text
 		}
-		mistakes += len(conf.cannotStart(as, defaults))
+		mistakes = append(mistakes, conf.cannotStart(as, debian, certname)...)
 	}
 	return answers, mistakes
 }

@@ -3,10 +3,11 @@ package config
 import (
 	"cmp"
 	"errors"
-	"maps"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -14,7 +15,8 @@ import (
 type reader struct {
 	conf     puppetConf
 	as       program
-	defaults map[string]string // Puppet's own, with their references
+	on       layout
+	settings map[string]puppetSetting // that Puppet knows
 	read     map[string]resolved
 }
 
@@ -25,12 +27,17 @@ type resolved struct {
 	err  error
 }
 
-func (c puppetConf) reader(as program, defaults map[string]string) *reader {
-	return &reader{conf: c, as: as, defaults: defaults, read: map[string]resolved{}}
+// reader returns a reader for a host whose certname is, unless puppet.conf has one, the given; empty if that is not known.
+func (c puppetConf) reader(as program, on layout, certname string) *reader {
+	r := &reader{conf: c, as: as, on: on, settings: on.settings(as), read: map[string]resolved{}}
+	if certname != "" {
+		r.settings["certname"] = puppetSetting{kind: r.settings["certname"].kind, standard: &certname}
+	}
+	return r
 }
 
-// value returns the value of a setting: what "puppet config print --section PROGRAM" prints, for the settings in
-// defaults. The error is a Fault.
+// value returns the value of a setting: what "puppet config print --section PROGRAM" prints. The error is a Fault, unless
+// the setting has no value.
 func (r *reader) value(setting string) resolved {
 	if known, is := r.read[setting]; is {
 		return known
@@ -42,11 +49,10 @@ func (r *reader) value(setting string) resolved {
 
 // cannotStart returns the mistakes in the directories without which no program of Puppet starts. It looks for them
 // before it knows where the packaging has its ssldir.
-func (c puppetConf) cannotStart(as program, defaults map[string]string) (faults []Fault) {
-	defaults = maps.Clone(defaults)
-	defaults["ssldir"] = "$confdir/ssl"
+func (c puppetConf) cannotStart(as program, on layout, certname string) (faults []Fault) {
+	on.ssldir = "$confdir/ssl"
 
-	start := c.reader(as, defaults)
+	start := c.reader(as, on, certname)
 	for _, setting := range []string{"confdir", "vardir", "codedir"} {
 		if fault, is := errors.AsType[Fault](start.value(setting).err); is {
 			faults = append(faults, fault)
@@ -57,21 +63,23 @@ func (c puppetConf) cannotStart(as program, defaults map[string]string) (faults 
 
 var (
 	errCircular = errors.New("refers to itself")
-	errUnknown  = errors.New("not known")
+	errUnknown  = errors.New("is not a setting of Puppet")
+	errUnset    = errors.New("has no value")
+	errComputed = errors.New("has a default that Puppet computes")
 )
 
 func (r *reader) resolve(setting string) resolved {
 	if setting == "run_mode" {
 		return resolved{text: string(r.as)}
 	}
-	w, known := r.lookup(setting)
-	if !known {
-		return resolved{err: errUnknown}
+	w, err := r.lookup(setting)
+	if err != nil {
+		return resolved{err: err}
 	}
 
 	text, line, err := r.expand(w)
 	if err == nil {
-		text, err = checkPuppetValue(setting, text)
+		text, err = r.checkPuppetValue(setting, text)
 	}
 	if err != nil && !isFault(err) {
 		at := place{file: r.conf.file, line: cmp.Or(w.line, line)}
@@ -85,19 +93,56 @@ func isFault(err error) bool {
 	return is
 }
 
-// lookup finds the line of the strongest section that has the setting. A setting without a value counts.
-func (r *reader) lookup(setting string) (written, bool) {
-	text, known := r.defaults[setting]
-	if !known && setting != "certname" { // whose default is not in the table
-		return written{}, false
+// lookup returns the value of a setting as it is written: in the strongest section that has it, which counts without a
+// value too, or else in its default.
+func (r *reader) lookup(setting string) (written, error) {
+	known, is := r.settings[setting]
+	if !is {
+		return written{}, errUnknown
+	}
+	if w, is := r.line(setting); is {
+		return w, nil
 	}
 
+	if setting == "cadir" {
+		return written{text: r.standardCA()}, nil
+	}
+	if known.standard == nil {
+		return written{}, errUnset
+	}
+	if *known.standard == computed {
+		return written{}, errComputed
+	}
+	return written{text: *known.standard}, nil
+}
+
+// line finds a setting in the strongest section that has it.
+func (r *reader) line(setting string) (w written, is bool) {
 	for _, name := range r.as.searches() {
-		if w, is := r.conf.sections[name][setting]; is {
+		if w, is = r.conf.sections[name][setting]; is {
 			return w, true
 		}
 	}
-	return written{text: text}, known
+	return written{}, false
+}
+
+// standardCA returns the default of cadir: a directory in ssldir, or what it links to after "puppetserver ca migrate", or
+// where the packaging has it.
+func (r *reader) standardCA() string {
+	const inSSL = "$ssldir/ca"
+	ssl := r.value("ssldir")
+	if ssl.err != nil {
+		return inSSL // which has this error
+	}
+
+	inside := filepath.Join(r.on.root, ssl.text, "ca")
+	if link, err := os.Readlink(inside); err == nil {
+		return link
+	}
+	if _, err := os.Lstat(inside); err == nil {
+		return inSSL
+	}
+	return r.on.cadir
 }
 
 var reference = regexp.MustCompile(`\$(?:\w+|\{\w+\})`)
@@ -127,37 +172,85 @@ func (r *reader) expand(w written) (text string, line int, err error) {
 
 // referenceError returns the error of a setting that refers to another, whose error is err.
 func referenceError(name string, err error) error {
-	if errors.Is(err, errUnknown) {
-		return wrong("refers to $"+show(name)+", which is not known", "write out what it stands for")
-	}
 	if errors.Is(err, errCircular) {
 		return errors.New("its references do not end")
 	}
-	return err
+	if err == nil || isFault(err) {
+		return err
+	}
+	return wrong("refers to $"+show(name)+", which "+err.Error(), "write out what it stands for")
 }
 
 // checkPuppetValue returns the value of a setting as Puppet uses it. The error says that Puppet does not start with the
 // value, or that each process takes it for something else.
-func checkPuppetValue(setting, value string) (string, error) {
-	if isPuppetPath(setting) {
-		return checkPuppetPath(value)
-	}
-	if strings.HasSuffix(setting, "port") {
-		return checkPuppetPort(value)
-	}
+func (r *reader) checkPuppetValue(setting, value string) (string, error) {
 	switch setting {
 	case "certname":
 		return checkPuppetCertname(value)
 	case "certificate_revocation":
 		return checkRevocation(value)
 	}
+
+	switch r.settings[setting].kind {
+	case "path":
+		return checkPuppetPath(value)
+	case "paths":
+		return checkPuppetPaths(value)
+	case "port":
+		return checkPuppetPort(value)
+	case "number":
+		return value, matches(value, wholeNumber, "is not a number")
+	case "boolean":
+		return value, matches(value, truth, "is neither true nor false")
+	case "time":
+		return checkPuppetTime(value)
+	case "list":
+		return "", errors.New("is a list, which cannot stand in another value")
+	}
 	return value, nil
 }
 
-// isPuppetPath reports whether a setting is a path.
-func isPuppetPath(setting string) bool {
-	files := []string{"hostcert", "hostprivkey", "hostpubkey", "hostcsr", "localcacert", "hostcrl"}
-	return strings.HasSuffix(setting, "dir") || slices.Contains(files, setting)
+// The values of some kinds of setting.
+var (
+	truth       = regexp.MustCompile(`^(true|false)$`)
+	wholeNumber = regexp.MustCompile(`^(0|[1-9][0-9]{0,18})$`)
+	portNumber  = regexp.MustCompile(`^[1-9][0-9]{0,4}$`)
+	puppetTime  = regexp.MustCompile(`^([0-9]{1,9})([ydhms]?)$`)
+)
+
+// matches returns an error for a value that does not match.
+func matches(value string, pattern *regexp.Regexp, problem string) error {
+	if !pattern.MatchString(value) {
+		return unfit(value, problem, "Puppet does not start with it")
+	}
+	return nil
+}
+
+// checkPuppetPaths returns paths that are separated by colons, each in its shortest form.
+func checkPuppetPaths(value string) (string, error) {
+	list := strings.Split(value, ":")
+	for i, path := range list {
+		clean, err := checkPuppetPath(path)
+		if err != nil {
+			return "", err
+		}
+		list[i] = clean
+	}
+	return strings.Join(list, ":"), nil
+}
+
+// checkPuppetTime returns the number of seconds in a time such as 30m.
+func checkPuppetTime(value string) (string, error) {
+	if value == "unlimited" {
+		return "Infinity", nil // as Ruby writes it
+	}
+	m := puppetTime.FindStringSubmatch(value)
+	if m == nil {
+		return "", unfit(value, "is not a time", "Puppet does not start with it")
+	}
+	number, _ := strconv.Atoi(m[1]) // the pattern allows nothing else
+	units := map[string]int{"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "y": 365 * 86400}
+	return strconv.Itoa(number * units[m[2]]), nil
 }
 
 // checkPuppetPath returns a path in its shortest form. Puppet completes a relative path with the directory that the
@@ -168,8 +261,6 @@ func checkPuppetPath(value string) (string, error) {
 	}
 	return filepath.Clean(value), nil
 }
-
-var portNumber = regexp.MustCompile(`^[1-9][0-9]{0,4}$`)
 
 func checkPuppetPort(value string) (string, error) {
 	if !portNumber.MatchString(value) || !isPort(value) {

@@ -60,8 +60,9 @@ func newProber(c config.Probe, credentials *puppetclient.Credentials, service dr
 			Credentials: credentials,
 			Timeout:     check.MaxPending,
 		},
-		Wait:    c.Timeout,
-		Accepts: func(ctx context.Context) (bool, error) { return sockets.Accepts(ctx, c.Address) },
+		Wait:        c.Timeout,
+		Environment: c.Environment,
+		Accepts:     func(ctx context.Context) (bool, error) { return sockets.Accepts(ctx, c.Address) },
 		Listens: func() (check.Listening, error) {
 			l, err := sockets.ListenerAt(c.Address)
 			return check.Listening{ID: l.ID, Waiting: l.Waiting}, err

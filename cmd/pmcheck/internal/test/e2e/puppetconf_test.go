@@ -17,14 +17,36 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// puppetReads is what Puppet reads in some hundreds of files. The tests of package config compare what pmcheck reads.
-const puppetReads = "cmd/pmcheck/internal/config/testdata/puppetconf.txt"
+const (
+	// puppetReads is what Puppet reads in some hundreds of files. The tests of package config compare what pmcheck reads.
+	puppetReads = "cmd/pmcheck/internal/config/testdata/puppetconf.txt"
+	// puppetSettings are the settings that pmcheck knows, with Puppet's defaults.
+	puppetSettings = "cmd/pmcheck/internal/config/puppetsettings.txt"
+)
+
+// TestPuppetHasTheKnownSettings asks Puppet's own library for its settings. pmcheck knows some of other versions too.
+func TestPuppetHasTheKnownSettings(t *testing.T) {
+	lab.Need(t, "puppet", "puppet-agent")
+	ask := exec.Command("ruby", lab.File(t, "cmd/pmcheck/internal/test/e2e/testdata/puppetsettings.rb"))
+	ask.Stderr = os.Stderr
+	answer, err := ask.Output()
+	lab.Must(t, err)
+
+	known := strings.Split(lab.Read(t, lab.File(t, puppetSettings)), "\n")
+	settings := strings.Split(strings.TrimSuffix(string(answer), "\n"), "\n")
+	t.Logf("measured: Puppet has %d settings", len(settings))
+	for _, setting := range settings {
+		if !slices.Contains(known, setting) {
+			t.Errorf("%s lacks the line %q", puppetSettings, setting)
+		}
+	}
+}
 
 // TestPuppetReadsTheKeptAnswers asks Puppet's own library for each of the generated files. With LAB_PUPPETCONF set, the
 // answers are written, for a change of the generator or another version of Puppet.
 func TestPuppetReadsTheKeptAnswers(t *testing.T) {
 	lab.Need(t, "puppet", "puppet-agent")
-	got := askPuppet(t, puppetConfs())
+	got := askPuppet(t, append(puppetConfs(), references(t)...))
 
 	kept := lab.File(t, puppetReads)
 	if os.Getenv("LAB_PUPPETCONF") != "" {
@@ -92,6 +114,22 @@ func askPuppet(t *testing.T, files []string) string {
 		}
 	}
 	return b.String()
+}
+
+// references returns files that refer to each setting that Puppet has, in its default.
+func references(t *testing.T) (files []string) {
+	t.Helper()
+	ofPuppet, _, _ := strings.Cut(lab.Read(t, lab.File(t, puppetSettings)), "# Settings that only other versions have")
+	for line := range strings.Lines(ofPuppet) {
+		columns := strings.Split(strings.TrimSpace(line), "\t")
+		isComment := len(columns) == 1
+		isComputed := columns[len(columns)-1] == "?"
+		isThisFile := columns[0] == "config"
+		if !isComment && !isComputed && !isThisFile {
+			files = append(files, "hostcrl = /srv/$"+columns[0]+"\n")
+		}
+	}
+	return files
 }
 
 // puppetConfs returns the files: an empty one, one for each rule of Puppet's parser, and hundreds that combine them.
@@ -170,6 +208,23 @@ func puppetConfs() []string {
 		{"[agent]", "serverport = 8141"}, {"serverport = x"}, {"serverport = 99999"}, {"serverport = 08140"},
 		{"serverport ="}, {"masterport = x"}, {"serverport = $masterport"}, {"serverport = \"8141\""},
 
+		{"environment = a"}, {"[agent]", "environment = a"}, {"[server]", "environment = a"}, {"environment ="},
+		{"environment = $certname"},
+		// As public sites have it: names of Puppet's CA, of its directories, and of settings that the file sets.
+		{"ssldir = /nonexistent", "hostcrl = $cadir/x"}, {"ssldir = /nonexistent", "hostcrl = $cacrl"},
+		{"ssldir = /nonexistent", "localcacert = $cacert"}, {"cadir = /ca", "localcacert = $cadir/ca_crt.pem"},
+		{"cadir = $ssldir", "localcacert = $cadir/certs/ca.pem"}, {"ssldir = $cadir"}, {"cacrl = /crl", "hostcrl = $cacrl"},
+		{"rundir = /var/run/puppet", "ssldir = $rundir/ssl"}, {"ssldir = $rundir/ssl"}, {"ssldir = $logdir/ssl"},
+		{"rundir = run", "ssldir = $rundir/ssl"}, {"logdir = log", "hostcrl = $logdir/x"}, {"logdir = log"},
+		{"[agent]", "rundir = /r", "[server]", "ssldir = $rundir/ssl"},
+		{"[master]", "rundir = /r", "[main]", "hostcrl = $rundir"},
+		{"libdir = /lib", "hostcrl = $libdir/x"}, {"runinterval = 1h", "hostcrl = /x$runinterval"},
+		{"runinterval = x", "hostcrl = /x$runinterval"}, {"noop = yes", "hostcrl = /x$noop"},
+		{"noop = TRUE", "hostcrl = /x$noop"},
+		{"factpath = a:/b", "hostcrl = $factpath"}, {"factpath = /a/:/b", "hostcrl = $factpath"},
+		{"max_errors = 007", "hostcrl = /x$max_errors"}, {"ca_name = CA of $certname", "hostcrl = /$ca_name"},
+		{"server_list = a:8140,b", "hostcrl = /$server_list"}, {"statedir = $vardir/s", "hostcert = $statedir/x"},
+		{"vardir = /v/$certname"}, {"vardir = /v/$server", "rundir = $vardir/r", "hostcrl = $rundir/x"},
 		{"modulepath = /m"}, {"[agent]", "manifest = /m"}, {"config_version = /m"}, {"[user]", "modulepath = /m"},
 		{"basemodulepath = /m"}, {"environmentpath = $confdir/environments"}, {"templatedir = $confdir/templates"},
 		{"[main]", "logdir = /var/log/puppet", "vardir = /var/lib/puppet", "ssldir = /var/lib/puppet/ssl",

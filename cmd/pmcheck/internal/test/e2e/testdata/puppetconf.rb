@@ -32,13 +32,13 @@ Puppet::Util::Log.newdestination('kept')
 # The directories of Debian's Puppet Server, which gives them to Puppet when it starts.
 SERVER = {
   name: 'server', run_mode: :server, confdir: '/etc/puppet', codedir: '/etc/puppet/code',
-  vardir: '/var/lib/puppetserver', publicdir: '/var/cache/puppet/public', rundir: '/run/puppet',
-  logdir: '/var/log/puppet', ssldir: '/var/lib/puppet/ssl'
+  vardir: '/var/lib/puppetserver', publicdir: '/var/cache/puppet/public', rundir: '/run/puppetserver',
+  logdir: '/var/log/puppetserver', ssldir: '/var/lib/puppet/ssl'
 }.freeze
 
 ASKED = {
   'server' => %w[certname ssldir hostcert hostprivkey localcacert hostcrl certificate_revocation serverport],
-  'agent' => %w[dns_alt_names server ca_server]
+  'agent' => %w[dns_alt_names server ca_server environment]
 }.freeze
 
 # What "puppet config print --section SECTION NAME" prints; null if it fails.
