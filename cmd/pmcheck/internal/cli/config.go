@@ -41,6 +41,9 @@ func showConfig(c *cli.Context) error {
 		return err
 	}
 
+	for _, ignored := range loaded.Ignored {
+		fmt.Fprintf(c.App.ErrWriter, "pmcheck: warning: %s\n", ignored)
+	}
 	found := loaded.Config.Checks.Identity()
 	otherMachine := c.IsSet("check") && found.Doubt == check.NoPuppet
 	if found.Doubt != "" && !otherMachine {

@@ -141,7 +141,8 @@ func keysOf(c *Config) map[string]bool {
 func isNull(n *yaml.Node) bool { return n.ShortTag() == "!!null" }
 
 // override takes the PMCHECK_ variables: v gets the values of settings. An empty variable is a fault, since it may be
-// meant as unset or as empty text.
+// meant as unset or as empty text. A variable that names no setting is ignored: beside a Service called pmcheck,
+// Kubernetes sets PMCHECK_PORT, PMCHECK_SERVICE_HOST and others in every pod.
 func (l *loader) override(v *viper.Viper) {
 	given := map[string]string{}
 	for _, pair := range l.options.Environ {
@@ -174,9 +175,9 @@ func (l *loader) override(v *viper.Viper) {
 		l.places[f.key] = at
 	}
 
-	for name := range given {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if !slices.Contains(known, name) {
-			l.fault(place{file: "environment " + show(name)}, "", "unknown variable", "")
+			l.ignored = append(l.ignored, "environment "+show(name)+": unknown variable, which is ignored")
 		}
 	}
 }

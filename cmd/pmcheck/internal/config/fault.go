@@ -84,6 +84,15 @@ func join(faults []Fault) error {
 	return errors.Join(errs...)
 }
 
+// isIn reports whether one of the faults that an error joins is at a place.
+func isIn(at place, err error) bool {
+	if joined, is := err.(interface{ Unwrap() []error }); is {
+		return slices.ContainsFunc(joined.Unwrap(), func(one error) bool { return isIn(at, one) })
+	}
+	fault, is := errors.AsType[Fault](err)
+	return is && fault.at == at
+}
+
 // suggest returns a hint at the setting that an unknown one is probably a typing error for, or "". The last parts of
 // the keys count most: timeout is near probe.timeout.
 func suggest(key string, keys []string) (hint string) {

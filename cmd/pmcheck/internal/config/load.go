@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/bounded"
+	"github.com/pmcheck/pmcheck/check/text"
 )
 
 // DefaultFile is read when Options.File is empty; it may be absent.
@@ -61,6 +64,8 @@ type Loaded struct {
 	// Doubt says what is wrong with Puppet's configuration, one Fault a line; nil if nothing is. Settings that it should
 	// have may be from elsewhere then, or empty: the daemon is often installed before Puppet.
 	Doubt error
+	// Ignored has a sentence for each PMCHECK_ variable that is no setting, as far as five go.
+	Ignored []string
 
 	places map[string]place // of the settings that are not defaults
 }
@@ -86,6 +91,7 @@ type loader struct {
 	places  map[string]place
 	faults  []Fault
 	doubt   error
+	ignored []string
 }
 
 // Load reads every source and returns the resulting configuration. The error has a line
@@ -115,7 +121,7 @@ func Load(o Options) (*Loaded, error) {
 		l.config.Probe.Assumed = !isGiven
 	}
 
-	loaded := &Loaded{Config: l.config, Doubt: l.doubt, places: l.places}
+	loaded := &Loaded{Config: l.config, Doubt: l.doubt, Ignored: text.First(l.ignored, 5), places: l.places}
 	if !absent {
 		loaded.Content = data
 		loaded.File, _ = filepath.Abs(name) // it fails in a directory that is gone, and only a reader needs it
@@ -124,6 +130,15 @@ func Load(o Options) (*Loaded, error) {
 		return loaded, fmt.Errorf("read configuration: %w", err)
 	}
 	return loaded, join(l.faults)
+}
+
+// Without returns o without the variables in which mistakes, the error of a Load, are.
+func (o Options) Without(mistakes error) Options {
+	o.Environ = slices.DeleteFunc(slices.Clone(o.Environ), func(pair string) bool {
+		name, _, _ := strings.Cut(pair, "=")
+		return isIn(place{file: "environment " + name}, mistakes)
+	})
+	return o
 }
 
 // fileContent returns what the file of this name contains.

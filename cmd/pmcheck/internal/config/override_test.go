@@ -10,7 +10,6 @@ import (
 
 func TestBadOverridesAreRefused(t *testing.T) {
 	for want, variable := range map[string]string{
-		"FROBNICATE: unknown variable":                                                      "FROBNICATE=1",
 		"FLEET: fleet: is empty (unset it, or give it a value)":                             "FLEET=",
 		"ALLOW: allow: a" + noNetwork + "\nenvironment PMCHECK_ALLOW: allow: b" + noNetwork: "ALLOW=a,::/0,b",
 		"DISK_EJECT_MIB: disk.eject_mib: -1 is out of range (0 to 1048576)":                 "DISK_EJECT_MIB=-1",
@@ -19,6 +18,24 @@ func TestBadOverridesAreRefused(t *testing.T) {
 		environ := []string{"PMCHECK_" + variable}
 		_, err := config.Load(config.Options{Root: t.TempDir(), Environ: environ})
 		wantFaults(t, err, "environment PMCHECK_"+want)
+	}
+}
+
+// A variable that is mistyped, or that Kubernetes sets beside a Service called pmcheck, keeps no daemon from starting.
+func TestUnknownVariablesAreNamedAndIgnored(t *testing.T) {
+	l, err := config.Load(config.Options{Root: t.TempDir(), Environ: []string{
+		"PMCHECK_PROBE_TIMEUOT=1s", "PMCHECK_SERVICE_HOST=10.0.0.1", "PMCHECK_LOG_LEVEL=debug",
+	}})
+	must(t, err)
+	want := []string{
+		"environment PMCHECK_PROBE_TIMEUOT: unknown variable, which is ignored",
+		"environment PMCHECK_SERVICE_HOST: unknown variable, which is ignored",
+	}
+	if d := cmp.Diff(want, l.Ignored); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if l.Config.Log.Level != "debug" {
+		t.Error("the variable of a setting was ignored, too")
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 )
 
 // TestPuppetConfIsReadAsPuppetReadsIt compares what pmcheck reads with what Puppet's own library read in the same files
-// (TestPuppetReadsTheKeptAnswers in test/e2e). pmcheck may report a mistake where Puppet has a value, for the reasons in
-// cautious; it must never have another value.
+// (TestPuppetReadsTheKeptAnswers in test/e2e). pmcheck may report a mistake where Puppet has a value, for the reasons
+// in cautious; it must never have another value.
 func TestPuppetConfIsReadAsPuppetReadsIt(t *testing.T) {
 	data, err := os.ReadFile("testdata/puppetconf.txt")
 	if err != nil {

@@ -27,7 +27,7 @@ type resolved struct {
 	err  error
 }
 
-// reader returns a reader for a host whose certname is, unless puppet.conf has one, the given; empty if that is not known.
+// reader returns a reader for a host whose certname, unless puppet.conf has one, is this one; empty if it is not known.
 func (c puppetConf) reader(as program, on layout, certname string) *reader {
 	r := &reader{conf: c, as: as, on: on, settings: on.settings(as), read: map[string]resolved{}}
 	if certname != "" {
@@ -36,8 +36,8 @@ func (c puppetConf) reader(as program, on layout, certname string) *reader {
 	return r
 }
 
-// value returns the value of a setting: what "puppet config print --section PROGRAM" prints. The error is a Fault, unless
-// the setting has no value.
+// value returns the value of a setting: what "puppet config print --section PROGRAM" prints. The error is a Fault,
+// unless the setting has no value.
 func (r *reader) value(setting string) resolved {
 	if known, is := r.read[setting]; is {
 		return known
@@ -93,8 +93,8 @@ func isFault(err error) bool {
 	return is
 }
 
-// lookup returns the value of a setting as it is written: in the strongest section that has it, which counts without a
-// value too, or else in its default.
+// lookup returns the value of a setting as it is written: in the strongest section that has it, even without a value,
+// or else in its default.
 func (r *reader) lookup(setting string) (written, error) {
 	known, is := r.settings[setting]
 	if !is {
@@ -126,7 +126,7 @@ func (r *reader) line(setting string) (w written, is bool) {
 	return written{}, false
 }
 
-// standardCA returns the default of cadir: a directory in ssldir, or what it links to after "puppetserver ca migrate", or
+// standardCA returns the default of cadir: a directory in ssldir, what it links to after "puppetserver ca migrate", or
 // where the packaging has it.
 func (r *reader) standardCA() string {
 	const inSSL = "$ssldir/ca"

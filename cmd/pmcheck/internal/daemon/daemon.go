@@ -62,6 +62,7 @@ type Daemon struct {
 	listen    string         // the setting with which this daemon was started
 	loaded    *config.Loaded // in use; only follow changes it
 	settings  atomic.Pointer[config.Config]
+	ignored   atomic.Pointer[[]string] // see config.Loaded.Ignored
 	config    atomic.Pointer[status.ConfigStatus]
 	monitor   *monitor.Monitor
 	balancers balancer.Tracker

@@ -25,6 +25,9 @@ func (d *Daemon) Listen(ctx context.Context) error {
 	} else {
 		d.keep()
 	}
+	for _, ignored := range *d.ignored.Load() {
+		d.log.Warn("variable ignored", "detail", ignored)
+	}
 	d.logDoubt(check.IdentitySettings{})
 	c := d.settings.Load()
 	d.log.Info("serving",

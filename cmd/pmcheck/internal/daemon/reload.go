@@ -126,6 +126,7 @@ func (d *Daemon) apply(loaded *config.Loaded) {
 	d.level.Set(loaded.Config.Log.Level.Level())
 	d.loaded = loaded
 	d.settings.Store(&loaded.Config)
+	d.ignored.Store(&loaded.Ignored)
 	d.config.Store(&status.ConfigStatus{File: loaded.File, Loaded: time.Now()})
 }
 

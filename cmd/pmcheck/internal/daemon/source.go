@@ -35,8 +35,8 @@ func NewSource(o config.Options, runtime string) *Source {
 	return s
 }
 
-// Start reads the configuration with which a daemon starts. If the current file has mistakes, Start returns the last
-// good configuration; if that cannot be used either, the error names the mistakes.
+// Start reads the configuration with which a daemon starts. If there are mistakes, Start returns the last good
+// configuration, without the variables that have one; if that cannot be used either, the error names the mistakes.
 func (s *Source) Start() (*config.Loaded, error) {
 	loaded, mistakes := s.load(s.options)
 	if mistakes == nil {
@@ -46,10 +46,10 @@ func (s *Source) Start() (*config.Loaded, error) {
 		return nil, mistakes
 	}
 
-	o := s.options
+	o := s.options.Without(mistakes)
 	o.File = s.lastGood.Path()
 	kept, err := s.load(o)
-	if err != nil { // the mistake may be in an environment variable
+	if err != nil {
 		return nil, mistakes
 	}
 	kept.File = loaded.File

@@ -53,9 +53,9 @@ func (d *Daemon) status(now time.Time) status.Status { return status.New(d.facts
 func (d *Daemon) facts(now time.Time) status.Facts {
 	state := d.monitor.State()
 	settings := d.settings.Load()
-	var warnings []string
+	warnings := *d.ignored.Load()
 	if settings.Listen != d.listen {
-		warnings = []string{"listen has changed since the daemon was started: restart pmcheck"}
+		warnings = append([]string{"listen has changed since the daemon was started: restart pmcheck"}, warnings...)
 	}
 	return status.Facts{
 		Version:   ProgramVersion(),
