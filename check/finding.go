@@ -53,7 +53,11 @@ type Finding struct {
 // KeepsFromStarting reports whether Puppet Server may not start again before what was found is mended: it reads the
 // same files when it starts.
 func (f Finding) KeepsFromStarting() bool {
-	return slices.Contains([]Reason{puppetclient.OwnFilesInvalid, puppetclient.OwnFilesMissing}, f.Reason)
+	return slices.Contains([]Reason{
+		CertificatePending,
+		puppetclient.OwnFilesInvalid,
+		puppetclient.OwnFilesMissing,
+	}, f.Reason)
 }
 
 func newFinding(name string) Finding {

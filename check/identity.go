@@ -15,6 +15,7 @@ const (
 	PuppetConfUnreadable Reason = "puppet-conf-unreadable"
 	PuppetConfMistake    Reason = "puppet-conf-mistake"
 	CertnameNotKnown     Reason = "certname-not-known"
+	CertificatePending   Reason = "certificate-pending"
 )
 
 // IdentitySettings say what could be found out about this host and its master: the master's name, and the files that
@@ -45,6 +46,9 @@ func identity() Check {
 				seen{CertnameNotKnown, "no certname is known, and the host has several certificates or none",
 					"set certname in [main] of puppet.conf, or probe.certname"},
 			),
+			causes(OfPmcheck, "", "what puppet.conf names is there and fits, or the master refutes what it named last",
+				seen{CertificatePending, "puppet.conf names another certname or other files than last, which cannot be used yet",
+					"run puppet agent, or sign the certificate on the CA; then restart Puppet Server"}),
 			causes(OfPmcheck, Unknown, "pmcheck finds out with what to verify the master",
 				seen{puppetclient.NotVerified, "nothing is known to verify the master with",
 					"correct what the detail names, or set probe.certname, certificate, key, ca and crl"}),
@@ -72,4 +76,18 @@ func (s IdentitySettings) judge(r Result, _ time.Time) Finding {
 		f.Reason = puppetclient.NotVerified
 	}
 	return f
+}
+
+// RefutesIdentity reports whether the fault of a probe shows that the master has another name or another CA, or is of
+// another CA than the certificate of this host.
+func (r Result) RefutesIdentity() bool {
+	if r.Fault == nil {
+		return false
+	}
+	return slices.Contains([]Reason{
+		puppetclient.ServerCertName,
+		puppetclient.ServerCertUntrusted,
+		puppetclient.OwnCertForeign,
+		puppetclient.OwnCertRefused,
+	}, r.Fault.Reason)
 }

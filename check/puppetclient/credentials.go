@@ -171,8 +171,10 @@ func whyUnread(path string, err error) Reason {
 }
 
 // Fit returns nil if certificate, key and CA below the directory root are there and belong together at a time, which
-// is what paths that are only guessed must show before they are used.
+// is what paths that are only guessed must show before they are used. The clock of a host that has just started may be
+// behind, so a certificate that is not yet valid fits.
 func (f Files) Fit(root string, now time.Time) error {
+	f.Revocation = RevocationOff // the list is not needed for that, and may be long
 	for _, path := range []*string{&f.Certificate, &f.Key, &f.CA, &f.CRL} {
 		*path = filepath.Join(root, *path)
 	}
@@ -180,6 +182,11 @@ func (f Files) Fit(root string, now time.Time) error {
 	m := f.parse(f.read())
 	if m.own.Leaf == nil || m.roots == nil {
 		return m.why()
+	}
+	for _, c := range append(m.bundle, m.own.Leaf) {
+		if now.Before(c.NotBefore) {
+			now = c.NotBefore
+		}
 	}
 	_, err := m.chains([]*x509.Certificate{m.own.Leaf}, x509.ExtKeyUsageClientAuth, now)
 	return err

@@ -3,6 +3,7 @@ package config
 import (
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/pmcheck/pmcheck/check/puppetclient"
@@ -77,6 +78,8 @@ type Identity struct {
 	Files     puppetclient.Files `json:"files"`
 	Names     []string           `json:"names"`     // see Probe.Names
 	Requested []string           `json:"requested"` // see check.ExpirySettings.Names
+	// Before is the certname that it said before this one: the master has that in its certificate until it restarts.
+	Before string `json:"before"`
 }
 
 // Identity returns the identity in use; the zero value while there is a Doubt about it.
@@ -89,6 +92,7 @@ func (l *Loaded) Identity() Identity {
 		Files:     l.Config.Probe.Files,
 		Names:     l.Config.Probe.Names,
 		Requested: l.Config.Checks.Expiry().Names,
+		Before:    l.before,
 	}
 }
 
@@ -112,6 +116,13 @@ func (i Identity) sources() sources {
 	}
 	list[keyCertname] = source{value: i.Certname, at: at}
 	return list
+}
+
+// accept takes another name by which the master may prove itself.
+func (p *Probe) accept(name string) {
+	if isPuppetCertname(name) && name != p.Certname && !slices.Contains(p.Names, name) {
+		p.Names = append(slices.Clone(p.Names), name)
+	}
 }
 
 // recall takes from what Puppet's configuration said once what derive takes.

@@ -19,8 +19,8 @@ type layout struct {
 	logdir  string
 	public  string // of what any user may read: the publicdir
 	cadir   string // of the CA, unless it is in ssldir
-	root    string // see Options.Root
-	puppet3 bool   // puppet.conf may have what later versions refuse
+	options Options
+	puppet3 bool // puppet.conf may have what later versions refuse
 }
 
 // layouts returns the known layouts, the likeliest first. Debian's Puppet Server and the
@@ -63,8 +63,8 @@ func (o Options) layouts() []layout {
 	if !o.exists(old.ssldir) && o.exists("/etc/puppet/ssl") {
 		old.ssldir = "/etc/puppet/ssl"
 	}
-	aio.root = o.Root
-	old.root = o.Root
+	aio.options = o
+	old.options = o
 	return []layout{aio, old}
 }
 
@@ -92,7 +92,7 @@ func (o Options) layout(conf string) (found layout, ok bool) {
 		logdir:  known[0].logdir,
 		public:  known[0].public,
 		cadir:   known[0].cadir,
-		root:    o.Root,
+		options: o,
 	}
 	return elsewhere, conf != ""
 }
@@ -102,6 +102,7 @@ func (l layout) conf() string { return filepath.Join(l.confdir, "puppet.conf") }
 // exists reports whether a path exists. If that cannot be found out, the path counts as
 // existing, so that reading it reports the reason.
 func (o Options) exists(path string) bool {
+	o.note(path)
 	_, err := os.Stat(filepath.Join(o.Root, path))
 	return !errors.Is(err, fs.ErrNotExist)
 }

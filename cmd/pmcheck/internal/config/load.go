@@ -33,6 +33,8 @@ type Options struct {
 	Known Identity
 	// Checks are what Load configures: check.All, with further checks. Nil means check.All.
 	Checks check.List
+
+	seen *sight // of the Load that has these options; nil before it
 }
 
 // Open returns o with the content of File, for a caller that becomes another user before Load. Load reports what cannot
@@ -68,6 +70,8 @@ type Loaded struct {
 	Ignored []string
 
 	places map[string]place // of the settings that are not defaults
+	from   Options
+	before string // see Identity.Before
 }
 
 // Settings returns every setting in the order of Config.
@@ -92,6 +96,7 @@ type loader struct {
 	faults  []Fault
 	doubt   error
 	ignored []string
+	before  string
 }
 
 // Load reads every source and returns the resulting configuration. The error has a line
@@ -103,6 +108,7 @@ type loader struct {
 func Load(o Options) (*Loaded, error) {
 	name := cmp.Or(o.File, DefaultFile)
 	data, err := o.fileContent(name)
+	o.seen = newSight()
 	absent := o.File == "" && errors.Is(err, fs.ErrNotExist)
 	if absent {
 		err = nil
@@ -121,7 +127,14 @@ func Load(o Options) (*Loaded, error) {
 		l.config.Probe.Assumed = !isGiven
 	}
 
-	loaded := &Loaded{Config: l.config, Doubt: l.doubt, Ignored: text.First(l.ignored, 5), places: l.places}
+	loaded := &Loaded{
+		Config:  l.config,
+		Doubt:   l.doubt,
+		Ignored: text.First(l.ignored, 5),
+		places:  l.places,
+		from:    o,
+		before:  l.before,
+	}
 	if !absent {
 		loaded.Content = data
 		loaded.File, _ = filepath.Abs(name) // it fails in a directory that is gone, and only a reader needs it

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -35,14 +36,20 @@ func (l *loader) askPuppet() {
 		l.directories(layout)
 		says, doubt = l.readPuppetConf(h)
 	}
+	named := says[keyCertname].value
 
 	certain := h.probe.with(says).identified()
 	instead := "the names and files are known all the same"
+	if early := h.early(says); certain && early != nil {
+		doubt = early
+		certain = false
+	}
 	if !certain {
 		says, instead = h.guess(says)
 		l.config.Probe.Guessed = true
 	}
 	l.use(says)
+	l.acceptNames(named)
 
 	if doubt != nil {
 		l.doubt = doubt.Err
@@ -52,6 +59,20 @@ func (l *loader) askPuppet() {
 			Unverified: l.config.Probe.unverified(),
 		}
 	}
+}
+
+// acceptNames takes the names that the certificate of this host's master may have while the host gets another: the one
+// that puppet.conf has now, and the one that it had before.
+func (l *loader) acceptNames(now string) {
+	if l.options.Known.sources() == nil {
+		return
+	}
+	l.before = l.options.Known.Before
+	if known := l.options.Known.Certname; known != l.config.Probe.Certname {
+		l.before = known
+	}
+	l.config.Probe.accept(l.before)
+	l.config.Probe.accept(now)
 }
 
 func noPuppet() *check.Fault {
@@ -111,6 +132,7 @@ type puppetHost struct {
 // read returns puppet.conf, which may be absent unless it is configured.
 func (h puppetHost) read(configured string) (puppetConf, *check.Fault) {
 	file := cmp.Or(configured, h.layout.conf())
+	h.options.note(file)
 	data, err := h.options.read(file)
 	if err != nil && (configured != "" || !errors.Is(err, fs.ErrNotExist)) {
 		if cause, is := errors.AsType[*fs.PathError](err); is {
@@ -124,6 +146,35 @@ func (h puppetHost) read(configured string) (puppetConf, *check.Fault) {
 	return conf, mistakes(faults)
 }
 
+// early returns the doubt about a puppet.conf that names another certname or other files than last, if they cannot be
+// used yet and the last ones can: a host that gets another name has the name first, then the certificate, and a master
+// that uses it only after a restart.
+func (h puppetHost) early(says sources) *check.Fault {
+	known := h.options.Known.sources()
+	isNew := slices.ContainsFunc(slices.Collect(maps.Keys(known)), func(key string) bool {
+		return says[key].value != "" && says[key].value != known[key].value
+	})
+	if !isNew {
+		return nil
+	}
+
+	unfit := h.fit(says)
+	if unfit == nil || h.fit(known) != nil {
+		return nil
+	}
+	at := says["probe.certificate"].at
+	return &check.Fault{Reason: check.CertificatePending, Err: Fault{at: at, problem: unfit.Error()}}
+}
+
+// fit returns nil if the files of this host, with what is not configured from these sources, can be used.
+func (h puppetHost) fit(from sources) error {
+	files := h.probe.with(from).Files
+	for _, path := range []string{files.Certificate, files.Key, files.CA} {
+		h.options.note(path)
+	}
+	return files.Fit(h.options.Root, time.Now())
+}
+
 // guess returns what to use instead of what puppet.conf says, which is not enough, and describes it.
 func (h puppetHost) guess(says sources) (instead sources, description string) {
 	if known := h.options.Known.sources(); known != nil {
@@ -131,7 +182,7 @@ func (h puppetHost) guess(says sources) (instead sources, description string) {
 	}
 
 	defaults, faults := h.identity(puppetConf{})
-	if probe := h.probe.with(defaults); len(faults) == 0 && probe.Files.Fit(h.options.Root, time.Now()) == nil {
+	if len(faults) == 0 && h.fit(defaults) == nil {
 		return defaults, "pmcheck uses the default paths, where the files fit each other"
 	}
 
@@ -212,6 +263,7 @@ func noCertname(conf puppetConf) Fault {
 // certified returns the name of a certificate in certdir besides the CA's: the certificate of probe.certname, of this
 // host with its domain or without, or the only certificate; "" if there is none of these.
 func (h puppetHost) certified(certdir string) string {
+	h.options.note(certdir)
 	host, _ := os.Hostname()
 	host = strings.ToLower(host)
 

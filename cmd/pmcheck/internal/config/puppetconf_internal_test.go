@@ -119,7 +119,7 @@ func pmcheckAnswers(text string) (answers map[string]string, mistakes []Fault) {
 		logdir:  "/var/log/puppetserver",
 		public:  "/var/cache/puppet/public",
 		cadir:   "/etc/puppet/puppetserver/ca",
-		root:    "/nonexistent",
+		options: Options{Root: "/nonexistent"},
 	}
 	conf, faults := parsePuppetConf("puppet.conf", []byte(text), debian.puppet3)
 	if len(faults) > 0 {

@@ -135,7 +135,8 @@ func (r *reader) standardCA() string {
 		return inSSL // which has this error
 	}
 
-	inside := filepath.Join(r.on.root, ssl.text, "ca")
+	r.on.options.note(ssl.text) // which has the time of a change in it
+	inside := filepath.Join(r.on.options.Root, ssl.text, "ca")
 	if link, err := os.Readlink(inside); err == nil {
 		return link
 	}

@@ -179,11 +179,10 @@ func TestTheWatchdogIsFedOnlyWhileTheLoopTurns(t *testing.T) {
 func TestTheWatchdogIsFedWhileAFileSystemHangs(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		doubt  check.Reason
 		reload bool
 	}{
-		{"in a second look", check.NoPuppet, false},
-		{"in a reload", "", true},
+		{"in a look at Puppet's configuration", false},
+		{"in a reload", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			systemd := listenAsSystemd(t)
@@ -191,14 +190,15 @@ func TestTheWatchdogIsFedWhileAFileSystemHangs(t *testing.T) {
 			d := quiet(t)
 			var readings atomic.Int64
 			began, hangs := make(chan struct{}), make(chan struct{})
-			d.source.load = func(config.Options) (*config.Loaded, error) {
+			hang := func() (*config.Loaded, error) {
 				if readings.Add(1) == 1 {
 					close(began)
 				}
 				<-hangs
 				return nil, errors.New("cannot be read")
 			}
-			d.settings.Load().Checks.Identity().Doubt = tt.doubt
+			d.source.load = func(config.Options) (*config.Loaded, error) { return hang() }
+			d.source.again = func(*config.Loaded, config.Identity) (*config.Loaded, error) { return hang() }
 			d.settings.Load().Listen = "127.0.0.1:0"
 			d.settings.Load().Socket = filepath.Join(t.TempDir(), "socket")
 
@@ -238,32 +238,29 @@ func TestTheWatchdogIsFedWhileAFileSystemHangs(t *testing.T) {
 	}
 }
 
-// An operator who corrects puppet.conf has nothing to reload; one who edits pmcheck.yaml has.
-func TestASecondLookIsAtPuppetsConfigurationAlone(t *testing.T) {
+// An operator who corrects puppet.conf has nothing to reload, and a mistake in pmcheck.yaml is still one.
+func TestALookUsesWhatIsNew(t *testing.T) {
 	t.Parallel()
-	const content = "log: {level: warn}\n"
 	for _, tt := range []struct {
 		name     string
 		doubt    check.Reason // now
-		content  string
 		mistakes error
 		used     bool
 	}{
-		{"the doubt has ended", "", content, nil, true},
-		{"another doubt", check.PuppetConfMistake, content, nil, true},
-		{"the same doubt", check.NoPuppet, content, nil, false},
-		{"pmcheck.yaml was edited", "", content + "max_out: 2\n", nil, false},
-		{"pmcheck.yaml is gone", "", "", nil, false},
-		{"pmcheck.yaml has mistakes", "", content, errors.New("mistake"), false},
+		{"the doubt has ended", "", nil, true},
+		{"another doubt", check.PuppetConfMistake, nil, true},
+		{"the same doubt", check.NoPuppet, nil, false},
+		{"it cannot be read", "", errors.New("mistake"), false},
 	} {
 		d := quiet(t)
-		d.settings.Load().Checks.Identity().Doubt = check.NoPuppet
-		d.loaded = &config.Loaded{Content: []byte(content)}
-		now := &config.Loaded{Config: config.Default(), Content: []byte(tt.content)}
+		d.loaded.Config.Checks.Identity().Doubt = check.NoPuppet
+		d.refuse("not reloaded", errors.New("listen: x"))
+		now := &config.Loaded{Config: d.loaded.Config}
+		now.Config.Checks = check.All()
 		now.Config.Checks.Identity().Doubt = tt.doubt
 		d.lookAgain(reading{loaded: now, mistakes: tt.mistakes})
-		if used := d.loaded == now; used != tt.used {
-			t.Errorf("%s: used %v, want %v", tt.name, used, tt.used)
+		if used := d.settings.Load() == &now.Config; used != tt.used || d.config.Load().Error != "listen: x" {
+			t.Errorf("%s: used %v, want %v; the mistake is %q", tt.name, used, tt.used, d.config.Load().Error)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"bytes"
 	"context"
 	"time"
 
@@ -11,7 +10,7 @@ import (
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
-// follow reloads, looks again at a configuration that is in doubt, and updates the status line of the service manager,
+// follow reloads, looks whether Puppet's configuration has changed, and updates the status line of the service manager,
 // until ctx ends. It reads no file itself.
 func (d *Daemon) follow(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
@@ -20,7 +19,7 @@ func (d *Daemon) follow(ctx context.Context) {
 	said := ""
 	turned := d.monitor.State().Published
 	reloads := false // a reload is due
-	looks := false   // a second look is
+	looks := false   // a look is
 	busy := false    // a reading is under way
 	done := make(chan reading, 1)
 	for {
@@ -30,11 +29,14 @@ func (d *Daemon) follow(ctx context.Context) {
 		}
 		turned = d.feedWatchdog(turned)
 
-		// One reading at a time: a reload waits for the end of a second look.
-		if !busy && (reloads || looks) {
-			d.source.read(reloads, done)
+		// One reading at a time: a reload waits for the end of a look.
+		if !busy && reloads {
+			d.source.read(done)
 			busy = true
 			reloads = false
+		} else if !busy && looks {
+			d.source.look(d.loaded, d.refuted(), done)
+			busy = true
 			looks = false
 		}
 
@@ -46,7 +48,7 @@ func (d *Daemon) follow(ctx context.Context) {
 			d.monitor.AcceptHolds()
 			reloads = true
 		case <-tick.C:
-			looks = d.inDoubt()
+			looks = true
 		case r := <-done:
 			busy = false
 			d.take(r)
@@ -95,19 +97,28 @@ func (d *Daemon) refuse(message string, err error) {
 	d.config.Store(&newer)
 }
 
-// inDoubt reports whether Puppet's configuration is worth a second look: the daemon is often installed before Puppet,
-// and an operator who corrects puppet.conf has nothing to reload.
-func (d *Daemon) inDoubt() bool { return d.settings.Load().Checks.Identity().Doubt != "" }
+// refuted reports whether the master shows that an identity that puppet.conf no longer has is not its own any more.
+func (d *Daemon) refuted() bool {
+	isPending := d.settings.Load().Checks.Identity().Doubt == check.CertificatePending
+	return isPending && d.monitor.State().Result.RefutesIdentity()
+}
 
-// lookAgain uses what a second look has found if the doubt about Puppet's configuration has changed. A pmcheck.yaml
-// that was edited meanwhile waits for its reload.
+// lookAgain uses what a look at Puppet's configuration has found: an operator who corrects puppet.conf, or gives the
+// host another name, has nothing to reload.
 func (d *Daemon) lookAgain(r reading) {
-	if r.mistakes != nil || !bytes.Equal(r.loaded.Content, d.loaded.Content) {
+	if r.mistakes != nil || r.loaded == d.loaded {
 		return
 	}
-	if *r.loaded.Config.Checks.Identity() != *d.settings.Load().Checks.Identity() {
-		d.use(r.loaded)
+	if r.loaded.Equal(d.loaded) {
+		d.loaded = r.loaded // which knows the files as they are now
+		return
 	}
+
+	mistakes := d.config.Load().Error // in pmcheck.yaml
+	d.use(r.loaded)
+	current := *d.config.Load()
+	current.Error = mistakes
+	d.config.Store(&current)
 }
 
 // use replaces the configuration in use.

@@ -19,8 +19,9 @@ type Source struct {
 	puppet   systemd.RuntimeFile
 	mistakes error // in the current file, if Start has returned the last good one instead
 
-	// load is config.Load, unless a test hangs in it.
-	load func(config.Options) (*config.Loaded, error)
+	// load and again are those of package config, unless a test hangs in them.
+	load  func(config.Options) (*config.Loaded, error)
+	again func(*config.Loaded, config.Identity) (*config.Loaded, error)
 }
 
 // NewSource returns a source that keeps its copies in a directory. If that is empty, it keeps none.
@@ -30,6 +31,7 @@ func NewSource(o config.Options, runtime string) *Source {
 		lastGood: systemd.RuntimeFile{Dir: runtime, Name: "last-good.yaml"},
 		puppet:   systemd.RuntimeFile{Dir: runtime, Name: "puppet.json"},
 		load:     config.Load,
+		again:    (*config.Loaded).Again,
 	}
 	s.options.Known, _ = systemd.Load[config.Identity](s.puppet) // what cannot be read is not known
 	return s
@@ -66,11 +68,24 @@ type reading struct {
 
 // read reads the configuration again, and sends what it says to done, which must have room for it. It does not wait
 // for that: a file system may hang, and the watchdog must be fed.
-func (s *Source) read(reload bool, done chan<- reading) {
+func (s *Source) read(done chan<- reading) {
 	load, options := s.load, s.options
 	go func() {
 		loaded, mistakes := load(options)
-		done <- reading{reload: reload, loaded: loaded, mistakes: mistakes}
+		done <- reading{reload: true, loaded: loaded, mistakes: mistakes}
+	}()
+}
+
+// look reads Puppet's configuration again, as read does, if one of its files has changed. What it said last does not
+// count any more if the master has refuted that.
+func (s *Source) look(inUse *config.Loaded, refuted bool, done chan<- reading) {
+	again, known := s.again, s.options.Known
+	if refuted {
+		known = config.Identity{}
+	}
+	go func() {
+		loaded, mistakes := again(inUse, known)
+		done <- reading{loaded: loaded, mistakes: mistakes}
 	}()
 }
 

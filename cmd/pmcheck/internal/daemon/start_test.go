@@ -59,7 +59,13 @@ func start(t *testing.T, change func(*config.Config)) *testDaemon {
 // run starts another daemon on these ports, or on one of its own, and waits for its first verdict.
 func (r *testDaemon) run(ports ...net.Listener) {
 	r.t.Helper()
-	r.Daemon = newDaemon(r.config, daemon.Options{Runtime: r.runtime, Ports: ports})
+	r.start(newDaemon(r.config, daemon.Options{Runtime: r.runtime, Ports: ports}))
+}
+
+// start starts a daemon, and waits for its first verdict.
+func (r *testDaemon) start(d *daemon.Daemon) {
+	r.t.Helper()
+	r.Daemon = d
 	ctx, cancel := context.WithCancel(context.Background())
 	must(r.t, r.Listen(ctx))
 	done := make(chan error, 1)
