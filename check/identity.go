@@ -40,7 +40,7 @@ func identity() Check {
 				seen{NoPuppet, "there is no puppet.conf",
 					"install Puppet, or set puppet.conf, or probe.certname, certificate, key, ca and crl"},
 				seen{PuppetConfUnreadable, "puppet.conf cannot be read",
-					"let pmcheck's user read it, as Puppet's packages do: chmod 0644"},
+					"let pmcheck's user read it, as Puppet's packages do: chmod 0644; or a drop-in, if its unit hides it"},
 				seen{PuppetConfMistake, "a line of puppet.conf cannot be resolved",
 					"correct the line; puppet config print --section server shows what Puppet reads"},
 				seen{CertnameNotKnown, "no certname is known, and the host has several certificates or none",

@@ -123,7 +123,8 @@ func probe() Check {
 					"unless its unit hides it, add pmcheck's user to the group puppet (pe-puppet on PE) and restart pmcheck; by " +
 						"hand, use sudo"},
 				seen{pc.OwnFilesMissing, "a file of ours is missing",
-					"is certname right in pmcheck config? then there is no certificate yet: puppet ssl bootstrap"},
+					"are certname and paths right in pmcheck config? puppetserver.conf may have another server-var-dir: set " +
+						"probe.certificate, key, ca and crl then. Else there is no certificate yet: puppet ssl bootstrap"},
 				seen{pc.OwnFilesNotKnown, "puppet.conf does not say where our files are",
 					"see the check identity: puppet.conf does not say where they are"},
 				seen{pc.OwnFilesInvalid, "a file of ours cannot be parsed",

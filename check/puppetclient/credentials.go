@@ -10,13 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"os/user"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -197,44 +193,7 @@ func readFile(path string) ([]byte, error) {
 		return nil, errors.New("the path of one of certificate, key, CA and CRL is not known")
 	}
 	data, err := bounded.File(path, maxFile)
-	return data, withOwner(err, path)
-}
-
-// withOwner adds to the error of a file that this process may not read the owner, group and mode of the file, or
-// of the directory above it that keeps this process out, or that the process's unit hides it.
-func withOwner(err error, path string) error {
-	if !errors.Is(err, fs.ErrPermission) {
-		return err
-	}
-
-	info, hidden := os.Stat(path)
-	for hidden != nil {
-		path = filepath.Dir(path)
-		info, hidden = os.Stat(path)
-	}
-	stat := info.Sys().(*syscall.Stat_t)
-
-	above, unknown := os.Stat(filepath.Dir(path))
-	if unknown == nil && isHidden(stat, above.Sys().(*syscall.Stat_t)) {
-		return fmt.Errorf("%w (the unit hides %s: InaccessiblePaths= or ProtectHome=)", err, path)
-	}
-
-	owner := strconv.Itoa(int(stat.Uid))
-	if u, err := user.LookupId(owner); err == nil {
-		owner = u.Username
-	}
-	group := strconv.Itoa(int(stat.Gid))
-	if g, err := user.LookupGroupId(group); err == nil {
-		group = g.Name
-	}
-	return fmt.Errorf("%w (%s has owner %s, group %s, mode %04o)", err, path, owner, group, info.Mode().Perm())
-}
-
-// isHidden reports whether systemd hides a file or directory from a unit: it mounts an empty one of root there, which
-// has no permissions.
-func isHidden(file, above *syscall.Stat_t) bool {
-	isMounted := file.Dev != above.Dev
-	return isMounted && file.Uid == 0 && file.Mode&0o777 == 0
+	return data, bounded.Denied(err, path)
 }
 
 // Revocation says which certificates of a chain are looked up in revocation lists, in the

@@ -221,7 +221,7 @@
         alert(
           'PmcheckPuppetConf',
           severities.week,
-          m('check_reason_info', 'reason=~"no-puppet|puppet-conf-.*|certname-not-known"'),
+          m('check_reason_info', 'reason=~"no-puppet|puppet-conf-.*|certname-not-known|certificate-pending"'),
           '10m',
           'pmcheck on {{ $labels.instance }} goes on without what puppet.conf says: {{ $labels.reason }}',
           'It uses what puppet.conf said last, or the default paths. pmcheck status names the line.',

@@ -15,7 +15,7 @@ func configCommand() *cli.Command {
 		Name:  "config",
 		Usage: "show the configuration in effect, and where each value comes from",
 		Description: "With --check FILE, only validate that file, on any machine. Exit status: 0 valid, 2 not valid.\n" +
-			"What puppet.conf does not say is a warning, for root as the daemon's user finds it: pmcheck goes on\n" +
+			"What puppet.conf does not say is a warning, for root as the running daemon finds it: pmcheck goes on\n" +
 			"with the best that it has.\n" +
 			"Example: pmcheck config --check /etc/pmcheck/pmcheck.yaml",
 		Flags: []cli.Flag{
@@ -33,12 +33,17 @@ func showConfig(c *cli.Context) error {
 		from = config.Options{File: c.String("check")} // the environment is the host's
 	}
 	from = from.Open()
-	if err := becomeDaemon(io.Discard); err != nil {
+	says := c.App.ErrWriter
+	mistakesOnly := c.IsSet("check") || c.Bool("quiet")
+	if mistakesOnly {
+		says = io.Discard
+	}
+	if _, err := becomeDaemon(c.Context, says); err != nil {
 		return err
 	}
 	loaded, err := config.Load(from)
 	if err != nil {
-		return err
+		return &exitError{status: exitUsage, err: err, hint: fileHint(err)}
 	}
 
 	for _, ignored := range loaded.Ignored {
@@ -49,7 +54,7 @@ func showConfig(c *cli.Context) error {
 	if found.Doubt != "" && !otherMachine {
 		fmt.Fprintf(c.App.ErrWriter, "pmcheck: warning: %s\nhint: %s\n", found.Detail, check.Hint(found.Doubt))
 	}
-	if c.IsSet("check") || c.Bool("quiet") {
+	if mistakesOnly {
 		return nil
 	}
 	return output(c, nil, func(w io.Writer) { writeSettings(w, loaded) })

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/check/bounded"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 )
 
@@ -136,7 +137,7 @@ func (h puppetHost) read(configured string) (puppetConf, *check.Fault) {
 	data, err := h.options.read(file)
 	if err != nil && (configured != "" || !errors.Is(err, fs.ErrNotExist)) {
 		if cause, is := errors.AsType[*fs.PathError](err); is {
-			err = cause.Err // the place has the path already
+			err = bounded.Denied(cause.Err, filepath.Join(h.options.Root, file)) // the place has the path already
 		}
 		unreadable := Fault{at: place{file: file}, problem: err.Error()}
 		return puppetConf{}, &check.Fault{Reason: check.PuppetConfUnreadable, Err: unreadable}

@@ -1,6 +1,7 @@
 package packages_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -36,6 +37,37 @@ $(grep ^Groups: /proc/$(systemctl show -P MainPID pmcheck.service)/status)
 END`)
 	for _, unit := range []string{"pmcheck.service", "pmcheck-puppet-group.service"} {
 		s.Host.MustRun("systemd-analyze", "security", "--no-pager", "--threshold=13", unit)
+	}
+}
+
+// TestCheckSeesWhatTheDaemonSees: a puppet.conf that any user may read, but not the daemon, whose unit hides it.
+func TestCheckSeesWhatTheDaemonSees(t *testing.T) {
+	t.Parallel()
+	s := boot(t, "sandbox")
+	const conf = "/home/site/puppet.conf"
+	s.Host.MustRun("mkdir", "-p", "/home/site", "/etc/pmcheck")
+	s.Host.WriteFile(conf, "[main]\ncertname = m1.example.test\n", 0o644)
+	s.Host.WriteFile("/etc/pmcheck/pmcheck.yaml", "puppet: {conf: "+conf+"}\n", 0o644)
+	s.install(older)
+	s.assertActive()
+
+	const hidden = conf + ": permission denied (the unit hides /home: InaccessiblePaths= or ProtectHome=)"
+	commands := []string{"pmcheck check", "pmcheck config --check /etc/pmcheck/pmcheck.yaml", "pmcheck config"}
+	for _, command := range append(commands, "pmcheck status") {
+		out, _ := s.Host.Run("sh", "-c", command+" 2>&1") // the master does not run
+		if said := strings.Join(strings.Fields(out), " "); !strings.Contains(said, hidden) {
+			t.Errorf("%s does not say %q:\n%s", command, hidden, out)
+		}
+	}
+
+	s.Host.MustRun("systemctl", "stop", "pmcheck.socket", "pmcheck-status.socket", "pmcheck.service")
+	for _, command := range commands {
+		out, _ := s.Host.Run("sh", "-c", command+" 2>&1")
+		isCheck := strings.Contains(command, "--check")
+		saysSo := strings.Contains(out, "pmcheck.service does not run")
+		if strings.Contains(out, "permission denied") || saysSo == isCheck {
+			t.Errorf("%s, while pmcheck.service does not run:\n%s", command, out)
+		}
 	}
 }
 

@@ -1,4 +1,4 @@
-package puppetclient
+package bounded
 
 import (
 	"io/fs"
@@ -41,7 +41,7 @@ func TestAFileThatMayNotBeReadIsNamedWithItsOwner(t *testing.T) {
 		{key, ", mode 0640)"},
 		{filepath.Join(dir, "hidden", "key.pem"), "(" + dir + " has owner "},
 	} {
-		if got := withOwner(denied, tt.path).Error(); !strings.Contains(got, tt.want) {
+		if got := Denied(denied, tt.path).Error(); !strings.Contains(got, tt.want) {
 			t.Errorf("%q lacks %q", got, tt.want)
 		}
 	}
