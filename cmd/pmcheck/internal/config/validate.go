@@ -128,7 +128,7 @@ func (l *loader) budget(b Budget) {
 
 var (
 	validPool     = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z._-]{0,63}$`)
-	validCertname = regexp.MustCompile(`^[^A-Z/\\\s\x00]*$`)
+	validCertname = regexp.MustCompile(`^[^A-Z/\\\s\p{Z}\p{C}]*$`) // no-break spaces and what cannot be seen too
 	validHost     = regexp.MustCompile(`^[0-9A-Za-z._-]*$`)
 )
 
