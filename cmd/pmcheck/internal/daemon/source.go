@@ -61,7 +61,7 @@ func (s *Source) Start() (*config.Loaded, error) {
 
 // reading is what the files of the configuration say at one time.
 type reading struct {
-	reload   bool // an operator wants it used; otherwise it is a second look
+	reload   bool // an operator wants it used; otherwise it is a look at Puppet's configuration
 	loaded   *config.Loaded
 	mistakes error
 }
