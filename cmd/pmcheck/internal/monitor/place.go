@@ -171,16 +171,22 @@ func try(ctx context.Context, c config.Probe, credentials *puppetclient.Credenti
 			t.address = d.address
 			return t
 		}
-		isMaster := r.Server != nil // it was verified
-		if isMaster && !p.mine {
+		if showsItself(r) && !p.mine {
 			t.address = cmp.Or(t.address, d.address)
 		}
 		silent := []check.Reason{puppetclient.Refused, puppetclient.Timeout, puppetclient.ConnectionLost}
-		if !isMaster && !slices.Contains(silent, r.Fault.Reason) {
+		if !showsItself(r) && !slices.Contains(silent, r.Fault.Reason) {
 			t.strange = append(t.strange, d)
 		}
 	}
 	return t
+}
+
+// showsItself reports whether the unit has shown the master's certificate in an answer: one that was verified, or has
+// ended, which is the master's fault.
+func showsItself(r check.Result) bool {
+	ended := []check.Reason{puppetclient.ServerCertExpired, puppetclient.ServerCertRevoked}
+	return r.Server != nil || r.Fault != nil && slices.Contains(ended, r.Fault.Reason)
 }
 
 // see takes into account what the kernel and systemd say now.

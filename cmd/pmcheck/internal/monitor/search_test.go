@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -75,6 +76,21 @@ func TestTheMasterIsWhereItsCertificateIsShown(t *testing.T) {
 		{"the master", (*checktest.Master).Address, true, false},
 		{"the master, which has an error", func(m *checktest.Master) string {
 			m.Set(checktest.Error)
+			return m.Address()
+		}, true, false},
+		{"the master, whose certificate has ended", func(m *checktest.Master) string {
+			leaf, err := m.CA.Issue(checktest.Template{
+				Name:      m.Name,
+				NotBefore: time.Now().Add(-2 * time.Hour),
+				NotAfter:  time.Now().Add(-time.Hour),
+			})
+			own := m.Leaf
+			m.Leaf = leaf
+			if err = errors.Join(err, m.WriteFiles(), m.Load()); err != nil {
+				t.Fatal(err)
+			}
+			m.Leaf = own
+			m.WriteFiles()
 			return m.Address()
 		}, true, false},
 		{"a master of another CA", func(*checktest.Master) string { return newMaster(t).Address() }, false, true},
