@@ -83,6 +83,14 @@ func (h *Host) Reboot() {
 	h.boot()
 }
 
+// PowerCycle ends the host at once, as if its power failed, and boots it again. It returns once systemd reports the
+// host as running.
+func (h *Host) PowerCycle() {
+	h.net.tb.Helper()
+	h.init.kill()
+	h.boot()
+}
+
 // Pid returns the process id that the host's PID 1 has on this machine.
 func (h *Host) Pid() int { return h.init.cmd.Process.Pid }
 

@@ -1,15 +1,15 @@
 package pool_test
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
@@ -20,17 +20,9 @@ func TestBalancerOnTheMastersHost(t *testing.T) {
 	lab.Real(t)
 	agents := mix{quick: 3}
 	p := startPool(t, shape{masters: []string{"", ""}, workshops: []string{""}, port: "8141"}, 2, agents)
-	backend := quickStart(p.installPmcheck())
+	p.balanceOnMasters(quickStart(p.installPmcheck()))
 	for _, m := range p.masters {
-		p.balancers = append(p.balancers, &balancer{
-			endpoint: endpoint{name: m.Host.Name, ip: m.Host.Address},
-			HAProxy: m.Host.EnableHAProxy(fmt.Sprintf("global\n    node %s\n%s\nfrontend agents\n    bind :8140\n"+
-				"    default_backend puppet\n", m.Host.Name, p.seenFrom(m, backend))),
-		})
-	}
-	p.waitForUp()
-	for _, m := range p.masters {
-		p.waitForStatus(m, "set probe: {address:")
+		p.waitForStatus(m, `{address:`) // the line to set
 		out, err := m.Host.Run("pmcheck", "check")
 		if err != nil || !strings.Contains(out, "https://localhost:8141/") {
 			t.Errorf("pmcheck check: %v\n%s", err, out)
@@ -41,23 +33,39 @@ func TestBalancerOnTheMastersHost(t *testing.T) {
 		p.with(t).measure(scenario{"`systemctl restart puppetserver`, one after the other", agents, restartEach, false},
 			form{runs: 25})
 	})
-	for _, f := range []struct{ name, inject, mend string }{
-		{"stop", "systemctl stop puppetserver", "systemctl start puppetserver"},
-		{"kill -STOP", "systemctl kill -s STOP puppetserver", "systemctl kill -s CONT puppetserver"},
+	for _, f := range []struct {
+		name, inject, mend string
+		quick              bool // part of the short form
+	}{
+		{"stop", "systemctl stop puppetserver", "systemctl start puppetserver", true},
+		{"kill -STOP", "systemctl kill -s STOP puppetserver", "systemctl kill -s CONT puppetserver", true},
 		{"kill -STOP, then pmcheck restarts", "systemctl kill -s STOP puppetserver; systemctl restart pmcheck",
-			"systemctl kill -s CONT puppetserver"},
-		{"kill", "systemctl kill -s KILL puppetserver", "systemctl start puppetserver"},
+			"systemctl kill -s CONT puppetserver", true},
+		{"kill", "systemctl kill -s KILL puppetserver", "systemctl start puppetserver", false},
 		{"disabled, then pmcheck restarts", "systemctl disable --now puppetserver; systemctl restart pmcheck",
-			"systemctl enable --now puppetserver"},
+			"systemctl enable --now puppetserver", false},
 	} {
-		t.Run(f.name, func(t *testing.T) { p.with(t).outOnce(f.inject, f.mend) })
+		if f.quick || lab.Long() {
+			t.Run(f.name, func(t *testing.T) { p.with(t).outOnce(f.inject, f.mend) })
+		}
 	}
 	t.Run("both boot", func(t *testing.T) { p.with(t).bootTogether() })
 }
 
-// seenFrom returns a backend as the host of a master sees it.
-func (p *pool) seenFrom(m *lab.PuppetMaster, backend string) string {
-	return strings.ReplaceAll(backend, m.Address(), "127.0.0.1:8141")
+// balanceOnMasters starts a balancer on the host of each master, which agents know by the name of a balancer.
+func (p *pool) balanceOnMasters(backend string) {
+	p.t.Helper()
+	for i, e := range endpoints() {
+		m := p.masters[i]
+		for _, host := range p.workshops {
+			host.MustRun("sed", "-i", "s/^"+e.ip+" /"+m.Host.Address+" /", "/etc/hosts")
+		}
+		e.ip = m.Host.Address
+		config := fmt.Sprintf("global\n    node %s\n%s\nfrontend agents\n    bind :8140\n    default_backend puppet\n",
+			e.name, strings.ReplaceAll(backend, m.Address(), "127.0.0.1:8141"))
+		p.balancers = append(p.balancers, &balancer{endpoint: e, HAProxy: m.Host.EnableHAProxy(config)})
+	}
+	p.waitForUp()
 }
 
 // watch records what a master's pmcheck says of it, holds aside, and whether Puppet Server's port is open: "200 open".
@@ -75,13 +83,13 @@ func (p *pool) watch(m *lab.PuppetMaster) *lab.Record {
 			resp.Body.Close()
 			says = fmt.Sprint(resp.StatusCode)
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		conn, err := p.net.Dial(ctx, net.Dialer{}, "tcp", m.Address())
-		if err != nil {
+		open := m.Host.Inside(func() error {
+			_, err := sockets.ListenerAt("localhost:8141")
+			return err
+		})
+		if open != nil {
 			return says + " closed"
 		}
-		conn.Close()
 		return says + " open"
 	})
 }
@@ -143,7 +151,7 @@ func (p *pool) serves(record *lab.Record) {
 	}
 }
 
-// bootTogether boots both hosts at once. A pool whose balancers wait for pmcheck must not wait for itself.
+// bootTogether has the power of both hosts fail. A pool whose balancers wait for pmcheck must not wait for itself.
 func (p *pool) bootTogether() {
 	p.t.Helper()
 	var records []*lab.Record
@@ -151,7 +159,11 @@ func (p *pool) bootTogether() {
 		records = append(records, p.watch(m))
 	}
 	began := time.Now()
-	lab.Must(p.t, exit{}.takeAll(p, 0))
+	var all sync.WaitGroup
+	for _, m := range p.masters {
+		all.Go(m.Host.PowerCycle)
+	}
+	all.Wait()
 	for i, record := range records {
 		lab.WaitFor(p.t, 10*time.Minute, 100*time.Millisecond, func() error {
 			changes := record.Changes()
@@ -163,5 +175,6 @@ func (p *pool) bootTogether() {
 		p.serves(record)
 		p.t.Logf("measured: %s: %s", p.masters[i].Host.Name, record)
 	}
-	p.t.Logf("measured: both serve again %s after the reboot", tenths(time.Since(began)))
+	p.waitForUp()
+	p.t.Logf("measured: both serve again %s after the power failed", tenths(time.Since(began)))
 }
