@@ -10,6 +10,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
 func checkCommand() *cli.Command {
@@ -38,10 +39,14 @@ func runCheck(c *cli.Context) error {
 		return err
 	}
 
-	located := monitor.Located(c.Context, loaded.Config)
+	assumed := loaded.Config.Probe.Address
+	located, doubted := monitor.Located(c.Context, loaded.Config)
 	verdict, result, findings := monitor.Once(c.Context, located)
 	err = output(c, nil, func(w io.Writer) {
 		writeReport(w, verdict, located.Probe.Address, result, findings, time.Now())
+		for _, warning := range status.Whose(assumed, located.Probe.Address, doubted) {
+			row(w, "warning", warning)
+		}
 	})
 	if err != nil {
 		return err

@@ -54,17 +54,18 @@ func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []
 	return check.Fold(verdict, list), result, list
 }
 
-// Located returns c with the address where the master is, if no source names one.
-func Located(ctx context.Context, c config.Config) config.Config {
+// Located returns c with the address where the master is, if no source names one. doubted is set if what answers there
+// is not its unit's.
+func Located(ctx context.Context, c config.Config) (located config.Config, doubted bool) {
 	if !c.Probe.Assumed {
-		return c
+		return c, false
 	}
 
 	inUse := c.Probe.Address
 	p := sight{look(c.Probe), unitNow(ctx, c)}.place(inUse, inUse, false)
 	t := try(ctx, c.Probe, &puppetclient.Credentials{Files: c.Probe.Files}, p)
 	c.Probe.Address = cmp.Or(t.address, inUse)
-	return c
+	return c, p.doubted && t.address == ""
 }
 
 // unitNow returns the state of the master's unit; zero if it is not known, or not looked at.

@@ -42,6 +42,7 @@ type Facts struct {
 // New returns what the facts say at now. It asks for the connections only of a master that is held.
 func New(of Facts, now time.Time) Status {
 	state, settings := of.State, of.Settings
+	inUse := cmp.Or(state.Address, settings.Probe.Address)
 	s := Status{
 		Version:       of.Version,
 		Certname:      settings.Probe.Certname,
@@ -54,7 +55,7 @@ func New(of Facts, now time.Time) Status {
 		UnseenUntil:   of.Unseen,
 		Believed:      settings.Balancers,
 		Refused:       of.Refused,
-		Probe:         NewProbeStatus(cmp.Or(state.Address, settings.Probe.Address), state.Result),
+		Probe:         NewProbeStatus(inUse, state.Result),
 		Config:        of.Config,
 		Warnings:      of.Warnings,
 		Budget:        of.Budget,
@@ -87,23 +88,21 @@ func New(of Facts, now time.Time) Status {
 		s.Services = append(s.Services, service)
 	}
 	s.warn()
-	s.Warnings = append(s.Warnings, of.whose()...)
+	s.Warnings = append(s.Warnings, Whose(settings.Probe.Address, inUse, state.Doubted)...)
 	return s
 }
 
-// whose returns a sentence if another program listens at the address of the probe that is assumed.
-func (of Facts) whose() []string {
-	assumed := of.Settings.Probe.Address
-	inUse := cmp.Or(of.State.Address, assumed)
-	line := func(address string) string { return fmt.Sprintf("set probe: {address: %q}", address) }
-
+// Whose returns a sentence if another program than the master's unit listens where the master is assumed, which is
+// probed at inUse. doubted is set if what answers there is not the unit's either.
+func Whose(assumed, inUse string, doubted bool) []string {
+	line := fmt.Sprintf("set probe: {address: %q}", inUse)
 	if inUse != assumed {
 		return []string{fmt.Sprintf("the master's unit does not listen at %s but at %s, and is probed there; to make that "+
-			"certain, %s", assumed, inUse, line(inUse))}
+			"certain, %s", assumed, inUse, line)}
 	}
-	if of.State.Doubted {
+	if doubted {
 		return []string{fmt.Sprintf("another program than the master's unit listens at %s, and its answers count; if they "+
-			"are the master's, %s", inUse, line(inUse))}
+			"are the master's, %s", inUse, line)}
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func TestBalancerOnTheMastersHost(t *testing.T) {
 	for _, m := range p.masters {
 		p.waitForStatus(m, `{address:`) // the line to set
 		out, err := m.Host.Run("pmcheck", "check")
-		if err != nil || !strings.Contains(out, "https://localhost:8141/") {
+		if err != nil || !strings.Contains(out, "https://localhost:8141/") || !strings.Contains(out, "{address:") {
 			t.Errorf("pmcheck check: %v\n%s", err, out)
 		}
 	}
