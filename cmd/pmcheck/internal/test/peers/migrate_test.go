@@ -53,7 +53,8 @@ func TestOnlyFromBecomesAllow(t *testing.T) {
 		if !strings.HasPrefix(got, want) || (got == "") != (want == "") || (err == nil) != translated {
 			t.Errorf("%s: %q, %v, want %q", tt.name, got, err, want)
 		}
-		if translated && got != "" && !strings.HasSuffix(got, `"127.0.0.0/8", "::1"]`) {
+		own := strings.Contains(got, `"127.0.0.0/8"`) && strings.Contains(got, `"::1"`)
+		if translated && got != "" && !own {
 			t.Errorf("%s: this host cannot ask itself: %s", tt.name, got)
 		}
 	}
