@@ -8,7 +8,7 @@ if systemctl --quiet is-active pmcheck.socket; then
     exit
 fi
 if [ "${PT__noop:-false}" = true ]; then
-    printf '{"noop": true, "would": %s}\n' "$(quote "install ${PT_package:-pmcheck}, and run $script ${PT_file:-}")"
+    printf '{"noop": true, "would": %s}\n' "$(quote "install ${PT_package:-pmcheck}, and run $script${PT_file:+ $PT_file}")"
     exit
 fi
 

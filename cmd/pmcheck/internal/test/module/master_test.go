@@ -162,6 +162,33 @@ func testMigrate(t *testing.T, s *lab.Site) {
 	if kept, err := s.Host.Run("cat", lab.AncestorFile+".before-pmcheck"); kept != old {
 		t.Errorf("a second migration changes the copy for the way back: %v\n%s", err, kept)
 	}
+	t.Run("the way back, and the task", func(t *testing.T) { testTask(t, s.With(t)) })
+}
+
+// testTask goes the way back, as the page says, and migrates again by the task of the module.
+func testTask(t *testing.T, s *lab.Site) {
+	_, page, _ := strings.Cut(lab.ReadFile(t, "examples/migrate-from-xinetd/README.md"), "The way back:\n\n```sh\n")
+	lines, _, found := strings.Cut(page, "```\n")
+	if !found {
+		t.Fatal("the page does not have the way back")
+	}
+	s.Host.MustRun("sh", "-ec", strings.ReplaceAll(lines, "NAME", filepath.Base(lab.AncestorFile)))
+	s.WaitAnswer(200, "", wait)
+
+	migrate := func() string {
+		return s.Host.MustRun("env", "PT__installdir="+productionModules, "sh",
+			productionModules+"/pmcheck/tasks/migrate.sh")
+	}
+	if out := migrate(); !strings.HasPrefix(out, `{"migrated": true, "output": "`) {
+		t.Errorf("the task says %s", out)
+	}
+	assertUnits(t, s, "enabled")
+	if out := migrate(); !strings.HasPrefix(out, `{"migrated": false, `) {
+		t.Errorf("the second time, the task says %s", out)
+	}
+	if log := s.HAProxy.Log(); strings.Contains(log, "is DOWN") {
+		t.Errorf("HAProxy had the master DOWN:\n%s", log)
+	}
 }
 
 // refusedStep is a migration while a client asks for a path that the script answered, and pmcheck does not.
