@@ -204,7 +204,7 @@ restrict() {
 # host may not be: then the program of the check is run as xinetd runs it.
 old_answer() {
     code=$(answer $port)
-    if [ "$code" = 000 ] && listening && [ -n "$(attribute only_from)" ]; then
+    if [ "$code" = 000 ] && listening && [ -n "$(listed 2>/dev/null || true)" ]; then
         code=$(run_old)
     fi
     echo "$code"
