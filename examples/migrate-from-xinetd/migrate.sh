@@ -262,13 +262,16 @@ back() {
 }
 
 # refused prints which clients are refused, and what they ask. The first refusal counts, since a balancer takes the
-# master DOWN after a few. It knows the order of the fields, and that each has a line of its own.
+# master DOWN after a few; of a client that only connects, which any may do once, the second. It knows the order of the
+# fields, and that each has a line of its own.
 refused() {
     pmcheck status --json | awk -F '": ' '
         /^  "refused": \{/ { inside = 1 }
         /^  }/ { inside = 0 }
         !inside { next }
-        /"source":/ { source = $2 }
+        /"source":/ { source = $2; silent = 0 }
+        /"by": "silence"/ { silent = 1 }
+        /"count":/ { if (silent && $2 + 0 > 1) print source " connects and sends no request" }
         /"by": "allow"/ { print source " is not in allow" }
         /"asked":/ { print source " asks " $2 }' | tr -d '",'
 }

@@ -1,7 +1,6 @@
 package module_test
 
 import (
-	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -95,6 +94,7 @@ func testMigrate(t *testing.T, s *lab.Site) {
 	for _, step := range []struct {
 		name, file, content string
 		ok                  bool
+		client              string // what a client does meanwhile, every half a second
 		owner               string // of the port, at the end
 		says                string
 	}{
@@ -119,7 +119,18 @@ func testMigrate(t *testing.T, s *lab.Site) {
 			owner:   "xinetd",
 			says:    "pmcheck does not start; xinetd has the port back",
 		},
-		{name: refusedStep, owner: "xinetd", says: "asks GET /puppet HTTP/1.1; xinetd has the port back"},
+		{
+			name:   "pmcheck refuses what a client asks",
+			client: "curl --silent --max-time 1 http://" + s.Host.Address + ":9200/puppet",
+			owner:  "xinetd",
+			says:   "asks GET /puppet HTTP/1.1; xinetd has the port back",
+		},
+		{
+			name:   "a client sends no request",
+			client: "timeout 1 bash -c 'exec 3<>/dev/tcp/" + s.Host.Address + "/9200; cat <&3'",
+			owner:  "xinetd",
+			says:   "connects and sends no request; xinetd has the port back",
+		},
 		{name: "success", ok: true, owner: "pmcheck", says: "pmcheck answers on port 9200"},
 		{name: "already migrated", owner: "pmcheck", says: "migrated already"},
 	} {
@@ -140,9 +151,8 @@ func testMigrate(t *testing.T, s *lab.Site) {
 				})
 				s.Host.MustRun("systemctl", "daemon-reload")
 			}
-			if step.name == refusedStep {
-				const asks = "while sleep 0.5; do curl --silent --max-time 1 http://%s:9200/puppet; done"
-				lab.StartProgram(t, s.Net.Command("sh", "-c", fmt.Sprintf(asks, s.Host.Address)))
+			if step.client != "" {
+				lab.StartProgram(t, s.Net.Command("sh", "-c", "while sleep 0.5; do "+step.client+"; done"))
 			}
 			before := s.Host.MustRun("cat", config)
 			out := migrate(t, s.With(t), step.ok, step.owner)
@@ -190,9 +200,6 @@ func testTask(t *testing.T, s *lab.Site) {
 		t.Errorf("HAProxy had the master DOWN:\n%s", log)
 	}
 }
-
-// refusedStep is a migration while a client asks for a path that the script answered, and pmcheck does not.
-const refusedStep = "pmcheck refuses what a client asks"
 
 // migrate runs the script for an operator who agrees to what it offers, and returns its output.
 func migrate(t *testing.T, s *lab.Site, ok bool, owner string) (out string) {

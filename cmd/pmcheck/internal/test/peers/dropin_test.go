@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
@@ -84,6 +86,8 @@ func forms() map[string][]form {
 				`tcp-check expect string 200\ OK`},
 			{name: "TCP, the line", check: `option tcp-check;tcp-check send GET\ /\ HTTP/1.0\r\n\r\n;` +
 				`tcp-check expect rstring ^HTTP/1.1\ 200`},
+			{name: "TCP 1.1", check: `option tcp-check;tcp-check send GET\ /\ HTTP/1.1\r\n;tcp-check send \r\n;` +
+				`tcp-check expect string 200\ OK`},
 			{name: "TCP, 0.9", check: `option tcp-check;tcp-check send GET\ /\r\n;tcp-check expect string running`},
 			{name: "TCP, binary", check: "option tcp-check;tcp-check send-binary 474554202f0d0a;" +
 				"tcp-check expect binary 323030204f4b"},
@@ -100,7 +104,7 @@ func forms() map[string][]form {
 			{name: "PROXY", check: "option httpchk GET /;default-server check-send-proxy", now: never,
 				named: "`check-send-proxy`"},
 		},
-		// What other clients send, in one piece. They conclude UP by the first line of the answer.
+		// What other clients send, in one piece and cut in two. They conclude UP by the first line of the answer.
 		"raw": {
 			{name: "F5's default", check: "GET /\r\n"},
 			{name: "F5 1.0", check: "GET / HTTP/1.0\r\n\r\n"},
@@ -168,6 +172,7 @@ func TestPmcheckIsADropIn(t *testing.T) {
 		},
 	}
 
+	inPieces(t, here)
 	for state, change := range []func(){
 		func() {},
 		func() { d.Type("drain", "drain"); xinetd.Stop() },
@@ -194,6 +199,28 @@ func TestPmcheckIsADropIn(t *testing.T) {
 				f.wait(t, client, state, func(server string) string { return concludes(address(server), f.check) })
 			}
 		}
+	}
+}
+
+// inPieces sends each request of other clients cut in two, at each byte. Of both checks the client concludes UP.
+func inPieces(t *testing.T, n *lab.Network) {
+	t.Helper()
+	var work errgroup.Group
+	work.SetLimit(16)
+	for _, f := range forms()["raw"] {
+		for at := 1; at < len(f.check); at++ {
+			for _, ip := range []string{first, second} {
+				work.Go(func() error {
+					if raw(n, ip, f.check[:at], f.check[at:]) != "UP" {
+						return fmt.Errorf("%s, %q and %q: DOWN at %s", f.name, f.check[:at], f.check[at:], ip)
+					}
+					return nil
+				})
+			}
+		}
+	}
+	if err := work.Wait(); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -246,8 +273,8 @@ func (f form) wait(t *testing.T, client string, state int, concludes func(server
 	}
 }
 
-// raw sends a request in one piece, and looks for the answer of a master in service.
-func raw(n *lab.Network, ip, request string) string {
+// raw sends a request in pieces, and looks for the answer of a master in service.
+func raw(n *lab.Network, ip string, request ...string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	c, err := n.DialContext(ctx, "tcp", net.JoinHostPort(ip, "9200"))
@@ -256,7 +283,12 @@ func raw(n *lab.Network, ip, request string) string {
 	}
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(5 * time.Second))
-	io.WriteString(c, request)
+	for i, piece := range request {
+		if i > 0 {
+			time.Sleep(20 * time.Millisecond) // so that it is a segment of its own
+		}
+		io.WriteString(c, piece)
+	}
 	if answer, _ := io.ReadAll(c); strings.HasPrefix(string(answer), "HTTP/1.1 200 OK\r\n") {
 		return "UP"
 	}
