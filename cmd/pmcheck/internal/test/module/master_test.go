@@ -84,7 +84,7 @@ func testBeside(t *testing.T, s *lab.Site) {
 func testMigrate(t *testing.T, s *lab.Site) {
 	s.Host.Copy(lab.File(t, "examples/migrate-from-xinetd/migrate.sh"), "/root/migrate.sh", 0o755)
 	// The old check does not answer this host itself, and pmcheck must not answer others than the balancer.
-	s.Host.MustRun("sed", "-i", "s/^}/only_from = "+lab.BridgeAddress+"\n}/", lab.AncestorFile)
+	s.Host.MustRun("sed", "-i", "s/^}/only_from = "+lab.BridgeAddress+"\\n}/", lab.AncestorFile)
 	s.Host.MustRun("systemctl", "reload", "xinetd")
 	s.Host.MustRun("systemctl", append([]string{"mask"}, migratedUnits()...)...)
 	s.Host.MustRun("apt-get", "install", "-y", "-q", debFile) // while its port is taken
