@@ -168,6 +168,14 @@
           'pmcheck status says what it asks.',
         ),
         alert(
+          'PmcheckBalancerUnlisted',
+          severities.week,
+          m('balancers_unlisted') + ' > 0',
+          '10m',
+          'The setting balancers of {{ $labels.instance }} does not list a balancer that uses it',
+          'A drain does not wait for that balancer. pmcheck status names its address.',
+        ),
+        alert(
           'PmcheckBalancerSilent',
           severities.week,
           'time() - %s > 600' % m('balancer_check_timestamp_seconds'),

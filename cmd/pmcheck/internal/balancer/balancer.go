@@ -10,10 +10,9 @@
 //	does its view matter to the others?     Rule.matters: not if it hides the hold, or is lone and no backend of turns
 //	must it have let go of the master?      Hearing, and Counts; not Lone while the hold is leaving
 //	does it forbid a command?               Hearing, WithAgents, Lone, if it sends
-//	does it let a stop go at once?          AllLone; if none is Trusted, in the first minutes not beside MayCount
-//	are its agents left to this master?     AllStranded, be it for a moment
+//	are its agents left to this master?     AllLone; AllStranded, be it for a moment; not beside MayCount
 //	does its view replace the fleet?        Decide: only if the setting balancers lists it
-//	does it end the wait of a young daemon? Trusted
+//	does it end the wait of a young daemon? the setting balancers has no address that has not asked
 //	does it follow a hold blindly?          Hearing, Blind: the fleet is asked once more
 //	does it show that others may serve?     Hearing, Pool
 //	does it keep the gate open?             Hearing, Sending, and not Lone while the hold is leaving
@@ -36,8 +35,6 @@ const (
 	slowest = time.Minute
 	// steadyChecks is how many checks in a row, none later than slowest, make a client a balancer.
 	steadyChecks = 5
-	// ProvenAfter is how long after its start a daemon may not know yet that a client without a view is a balancer.
-	ProvenAfter = steadyChecks * slowest
 	// SilentAfter is how long ago a balancer must have asked last to be shown as silent: longer than a restart of
 	// HAProxy takes.
 	SilentAfter = time.Minute
@@ -110,6 +107,14 @@ func (b *Balancer) Counts() bool {
 		return true
 	}
 	return b.Checks >= steadyChecks && !b.Source.IsLoopback()
+}
+
+// MayCount reports whether a client on another host is no balancer yet, and may prove to be one: it sends no view, and has
+// asked again within a minute, but not often enough. A client that asks less often is taken for a monitoring check, see
+// slowest.
+func (b *Balancer) MayCount() bool {
+	asksAgain := b.Checks > 1
+	return asksAgain && !b.Counts() && !b.Source.IsLoopback()
 }
 
 // SendsView reports whether the balancer sends its view, one that can be read or not.

@@ -68,19 +68,17 @@ func (l List) Hearing(service drain.Service, mode drain.Mode) List {
 	})
 }
 
-// MayCount returns the clients on other hosts that are no balancers yet, and may prove to be: they send no view, and
-// have asked again within a minute, but not often enough. A client that asks less often is taken for a monitoring
-// check, see slowest.
-func (l List) MayCount() List {
-	return l.keep(func(b *Balancer) bool {
-		asksAgain := b.Checks > 1
-		return asksAgain && !b.Counts() && !b.Source.IsLoopback()
-	})
-}
+// MayCount returns the clients that may prove to be balancers.
+func (l List) MayCount() List { return l.keep((*Balancer).MayCount) }
 
 // Sending returns the balancers that give new sessions to this master, as far as their views tell.
 func (l List) Sending(now time.Time) List {
 	return l.keep(func(b *Balancer) bool { return b.Sends(now) })
+}
+
+// Keeping returns the balancers with a view that were told last to use this master.
+func (l List) Keeping() List {
+	return l.keep(func(b *Balancer) bool { return b.SendsView() && !b.Refused() })
 }
 
 // Blind returns the balancers that follow every answer, since they do not say which servers they use.

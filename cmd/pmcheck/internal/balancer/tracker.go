@@ -295,6 +295,13 @@ func (t *Tracker) copies() List {
 	return list
 }
 
+// Forget forgets every balancer.
+func (t *Tracker) Forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.list = nil
+}
+
 // Believe lists the balancers in the networks of the setting balancers, and forgets the others. Without the setting,
 // every client is believed, and none is listed.
 func (t *Tracker) Believe(networks []netip.Prefix) {

@@ -66,6 +66,8 @@ type Daemon struct {
 	config    atomic.Pointer[status.ConfigStatus]
 	monitor   *monitor.Monitor
 	balancers balancer.Tracker
+	unlisted  balancer.Tracker          // clients with a view that the setting balancers does not list
+	listens   atomic.Pointer[time.Time] // since when balancers have been heard
 	refused   status.Refusals
 	metrics   *metrics.Metrics
 	page      *page.Page
@@ -87,6 +89,7 @@ func New(loaded *config.Loaded, o Options) *Daemon {
 		listen:  loaded.Config.Listen,
 		page:    page.New(),
 	}
+	d.listens.Store(&d.started)
 	d.log = systemd.NewLogger(o.Log, &d.level)
 	d.metrics = metrics.New(d.status, d.log)
 	d.apply(loaded)

@@ -96,16 +96,16 @@ func (d *Daemon) check(w http.ResponseWriter, r *http.Request, service drain.Ser
 	byView := moment.Leaving == drain.LeavingByView
 	a := decide(!byView) // of a client that is no balancer, no view counts
 	shift := time.Duration(0)
-	if isBalancer(settings, r) {
+	if tracker := d.tracker(settings, r); tracker != nil {
 		c := balancer.Check{
 			Source:  remote(r),
 			Service: service,
 			URI:     r.RequestURI,
 			Codes:   codes.Filled(),
 			Header:  view(r),
-			Listed:  len(settings.Balancers) > 0, // then only listed sources are believed
+			Listed:  len(settings.Balancers) > 0 && tracker == &d.balancers,
 		}
-		a, shift = d.balancers.Answer(c, balancer.NewRule(moment, s.Leaves(now), settings.MaxOut), decide)
+		a, shift = tracker.Answer(c, balancer.NewRule(moment, s.Leaves(now), settings.MaxOut), decide)
 	}
 
 	// Answers of masters whose checks are in step must not fall into the same moment.
@@ -128,9 +128,20 @@ func (d *Daemon) answer(w http.ResponseWriter, code int, body string) {
 	d.metrics.Answered(code)
 }
 
-// isBalancer reports whether a client may be a balancer. Another master that asks on its way out of the pool is none.
-func isBalancer(c *config.Config, r *http.Request) bool {
-	return believed(c, remote(r)) && r.Header.Get("User-Agent") != fleet.UserAgent
+// tracker returns which balancers a client belongs to; nil if it is none. Another master that asks on its way out of the
+// pool is none. A client that the setting balancers does not list is one only if it sends a view.
+func (d *Daemon) tracker(c *config.Config, r *http.Request) *balancer.Tracker {
+	isMaster := r.Header.Get("User-Agent") == fleet.UserAgent
+	if isMaster {
+		return nil
+	}
+	if believed(c, remote(r)) {
+		return &d.balancers
+	}
+	if view(r) == "" || !remote(r).IsValid() {
+		return nil
+	}
+	return &d.unlisted
 }
 
 func (d *Daemon) live(w http.ResponseWriter) {

@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"context"
+	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
@@ -123,13 +125,29 @@ func (d *Daemon) lookAgain(r reading) {
 
 // use replaces the configuration in use.
 func (d *Daemon) use(loaded *config.Loaded) {
-	before := *d.settings.Load().Checks.Identity()
+	before := d.settings.Load()
 	d.apply(loaded)
-	d.logDoubt(before)
-	d.balancers.Believe(loaded.Config.Balancers)
+	d.logDoubt(*before.Checks.Identity())
+	d.believe(before.Balancers, loaded.Config.Balancers)
 	d.monitor.Reload(loaded.Config)
 	d.log.Info("configuration reloaded", "file", loaded.File)
 	d.keep()
+}
+
+// believe has the clients count as balancers that the configuration lists now.
+func (d *Daemon) believe(before, now []netip.Prefix) {
+	if slices.Equal(before, now) {
+		return
+	}
+
+	d.balancers.Believe(now)
+	d.unlisted.Forget()
+	// Those that are listed now, and were not, have not been heard.
+	believedAll := len(before) == 0
+	if !believedAll {
+		listens := time.Now()
+		d.listens.Store(&listens)
+	}
 }
 
 // apply makes a configuration the one in use, for what does not read its settings only once.

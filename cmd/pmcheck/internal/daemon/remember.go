@@ -17,8 +17,10 @@ const rememberEvery = 10 * time.Second
 
 // memory is what a daemon leaves to the next.
 type memory struct {
-	Balancers balancer.Saved `json:"balancers"`
-	Master    monitor.Memory `json:"master"`
+	Saved        time.Time      `json:"saved"`
+	ListensSince time.Time      `json:"listens_since"`
+	Balancers    balancer.Saved `json:"balancers"`
+	Master       monitor.Memory `json:"master"`
 }
 
 func (d *Daemon) memoryFile() systemd.RuntimeFile {
@@ -34,6 +36,11 @@ func (d *Daemon) recall(now time.Time) {
 		d.log.Warn("cannot read what the previous daemon has saved", "error", err)
 	}
 
+	// After a pause, balancers may ask that no daemon has heard.
+	pause := now.Sub(m.Saved)
+	if pause >= 0 && pause < balancer.SilentAfter && m.ListensSince.Before(now) {
+		d.listens.Store(&m.ListensSince)
+	}
 	d.balancers.Restore(balancer.List(m.Balancers), now)
 	d.balancers.Believe(d.settings.Load().Balancers)
 	d.monitor.Recall(m.Master)
@@ -52,8 +59,10 @@ func (d *Daemon) remember(ctx context.Context) error {
 		}
 
 		err := d.memoryFile().Save(memory{
-			Balancers: balancer.Saved(d.balancers.All()),
-			Master:    d.monitor.State().Memory(),
+			Saved:        time.Now(),
+			ListensSince: *d.listens.Load(),
+			Balancers:    balancer.Saved(d.balancers.All()),
+			Master:       d.monitor.State().Memory(),
 		})
 		if err != nil && !failed { // a line each time would fill the log
 			d.log.Warn("cannot save what the next daemon needs to know", "error", err)

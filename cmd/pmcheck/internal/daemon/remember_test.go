@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -28,6 +30,7 @@ func TestRestartForgetsNoBalancer(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
 	r.ask(lb1)
+	began := r.Status(time.Now()).ListensSince
 	for range 2 {
 		r.stop()
 		r.run()
@@ -35,20 +38,75 @@ func TestRestartForgetsNoBalancer(t *testing.T) {
 		if len(s.Balancers) != 1 || s.Balancers[0].Node != "lb1" || s.Balancers[0].Codes.Drain != 404 {
 			t.Fatalf("after a restart: %+v", s.Balancers)
 		}
+		if !s.ListensSince.Equal(began) {
+			t.Errorf("after a restart, balancers have been heard since %s, want %s", s.ListensSince, began)
+		}
 		if last := s.Services[0].Keeps; len(last) != 1 || last[0].Kind != obstacle.Last {
 			t.Errorf("after a restart, the last server of lb1: %+v", last)
 		}
 	}
 	r.hold(drain.Drain)
 	r.waitUntil(func() bool { return r.Status(time.Now()).Services[0].Mode == drain.Drain })
-	if o := r.Status(time.Now()).Services[0].Obstacles; len(o) == 0 || o[0].Kind != obstacle.Balancer {
-		t.Errorf("a balancer that has not asked since is not an obstacle: %+v", o)
+	notTold := func(o status.Obstacle) bool { return o.Kind == obstacle.Balancer }
+	if list := r.Status(time.Now()).Services[0].Obstacles; !slices.ContainsFunc(list, notTold) {
+		t.Errorf("a balancer that has not asked since is not an obstacle: %+v", list)
 	}
 	r.config.Balancers = []netip.Prefix{netip.MustParsePrefix("198.51.100.1/32")}
 	r.stop()
 	r.run()
 	if s := r.Status(time.Now()); len(s.Balancers) != 0 {
 		t.Errorf("restored %+v, which the setting balancers excludes", s.Balancers)
+	}
+}
+
+// TestAPauseMakesADaemonYoung: balancers may have begun to ask that no daemon has heard.
+func TestAPauseMakesADaemonYoung(t *testing.T) {
+	t.Parallel()
+	r := start(t, nil)
+	r.stop()
+	began := time.Now()
+	r.editMemory(func(saved map[string]any) { saved["saved"] = began.Add(-2 * time.Minute) })
+	r.run()
+	if since := r.Status(time.Now()).ListensSince; since.Before(began) {
+		t.Errorf("balancers have been heard since %s, before the start at %s", since, began)
+	}
+}
+
+// TestABalancerThatIsNotListedIsNamed: until the hold is firm, its own view decides.
+func TestABalancerThatIsNotListedIsNamed(t *testing.T) {
+	t.Parallel()
+	r := start(t, func(c *config.Config) { c.Balancers = []netip.Prefix{netip.MustParsePrefix("198.51.100.1/32")} })
+	held := func(leaving drain.Leaving) {
+		_, err := r.store.Change(drain.Operator, "", func(drain.Hold) (drain.Hold, error) {
+			return drain.Hold{Mode: drain.Drain, Leaving: leaving}, nil
+		})
+		must(t, err)
+		r.waitUntil(func() bool {
+			v := r.Status(time.Now()).Services[0]
+			return v.Mode == drain.Drain && v.Leaving == leaving
+		})
+	}
+	r.ask(lb1)
+	s := r.Status(time.Now())
+	if len(s.Balancers) != 0 || len(s.Unlisted) != 1 || s.Unlisted[0].Node != "lb1" {
+		t.Errorf("balancers %+v, not listed %+v", s.Balancers, s.Unlisted)
+	}
+	if said := strings.Join(s.Warnings, "\n"); !strings.Contains(said, "balancer lb1 at 127.0.0.1 sends its view") {
+		t.Errorf("it warns of %q", said)
+	}
+	held(drain.LeavingInTurn)
+	if code, body := r.ask(lb1); code != 200 {
+		t.Errorf("leaving, its last server: %d %q", code, body)
+	}
+	held(drain.Firm)
+	if code, body := r.ask(lb1); code != 404 {
+		t.Errorf("firm: %d %q", code, body)
+	}
+	r.config.Balancers = nil
+	r.reload(r.config)
+	r.ask(lb1)
+	if s := r.Status(time.Now()); len(s.Balancers) != 1 || len(s.Unlisted) != 0 {
+		t.Errorf("every client is believed: balancers %+v, not listed %+v", s.Balancers, s.Unlisted)
 	}
 }
 
@@ -316,11 +374,19 @@ func (r *testDaemon) forget(content string) {
 // edit changes the memory that the daemon has saved of the master.
 func (r *testDaemon) edit(change func(map[string]any)) {
 	r.t.Helper()
+	r.editMemory(func(saved map[string]any) {
+		master := saved["master"].(map[string]any)
+		change(master["good"].(map[string]any)["server"].(map[string]any))
+	})
+}
+
+// editMemory changes the memory that the daemon has saved.
+func (r *testDaemon) editMemory(change func(map[string]any)) {
+	r.t.Helper()
 	var saved map[string]any
 	data, err := os.ReadFile(filepath.Join(r.runtime, "memory.json"))
 	must(r.t, errors.Join(err, json.Unmarshal(data, &saved)))
-	master := saved["master"].(map[string]any)
-	change(master["good"].(map[string]any)["server"].(map[string]any))
+	change(saved)
 	data, err = json.Marshal(saved)
 	must(r.t, err)
 	r.forget(string(data))

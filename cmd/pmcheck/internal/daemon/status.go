@@ -58,17 +58,19 @@ func (d *Daemon) facts(now time.Time) status.Facts {
 		warnings = append([]string{"listen has changed since the daemon was started: restart pmcheck"}, warnings...)
 	}
 	return status.Facts{
-		Version:   ProgramVersion(),
-		Started:   d.started,
-		State:     state,
-		Settings:  settings,
-		Config:    *d.config.Load(),
-		Warnings:  warnings,
-		Balancers: d.balancers.All(),
-		Unseen:    d.balancers.Unseen(),
-		Refused:   d.refused.At(now),
-		Budget:    d.budget.Load(),
-		Gate:      gateIn(d.gateDir),
+		Version:      ProgramVersion(),
+		Started:      d.started,
+		ListensSince: *d.listens.Load(),
+		State:        state,
+		Settings:     settings,
+		Config:       *d.config.Load(),
+		Warnings:     warnings,
+		Balancers:    d.balancers.All(),
+		Unseen:       d.balancers.Unseen(),
+		Unlisted:     d.unlisted.All(),
+		Refused:      d.refused.At(now),
+		Budget:       d.budget.Load(),
+		Gate:         gateIn(d.gateDir),
 	}
 }
 

@@ -181,7 +181,7 @@ func (d *departure) lookAtStart(ctx context.Context) ([]status.Obstacle, error) 
 	if d.want.Force {
 		return nil, nil
 	}
-	return d.seen.status.Unseen(), nil
+	return d.seen.status.Unseen(d.party.mustListen()), nil
 }
 
 // turn asks the budget or, if none counts, the other masters. It blocks until they can do without this one, and returns
@@ -245,10 +245,15 @@ func (d *departure) letGo(ctx context.Context) error {
 	return d.hold(drain.LeavingBesideSpare) // only a stop comes here
 }
 
-// nameOthers names the balancers that are not waited for: balancers that have this master alone, and clients that look
-// like balancers and are refused an answer, so that they cannot hear of the hold.
+// nameOthers names the balancers that are not waited for: balancers that the configuration does not list, balancers that
+// have this master alone, and clients that look like balancers and are refused an answer, so that they cannot hear of the
+// hold.
 func (d *departure) nameOthers() {
 	all := d.hearing()
+	for _, b := range d.seen.status.Unlisted {
+		d.world.Note(fmt.Sprintf("does not wait for balancer %s at %s, which balancers in pmcheck.yaml does not list",
+			b.Label(), b.Source))
+	}
 	for _, b := range all.Without(d.party.waitsFor(all)) {
 		d.world.Note(fmt.Sprintf("does not wait for balancer %s, which has no other server for %s", b.Label(), b.Name))
 	}
@@ -361,7 +366,7 @@ func (d *departure) remaining(connections []sockets.Connection) (list []status.O
 		if !d.want.Hold.Covers(v.Name) {
 			continue
 		}
-		if untold := awaited.Untold(v); len(untold) > 0 {
+		if untold := awaited.Untold(v, d.party.mustListen()); len(untold) > 0 {
 			list = append(list, v.Keeps...)
 			list = append(list, untold...)
 		}

@@ -30,6 +30,8 @@ type party interface {
 	wanted(ctx context.Context) error
 	// mustStay returns why the pool cannot do without the master at all, and the party is refused.
 	mustStay() []status.Obstacle
+	// mustListen returns how long a daemon must have listened to know the balancers.
+	mustListen() time.Duration
 	// insists reports whether the master leaves although a witness does not answer, or its time is over.
 	insists() bool
 	// retries reports whether the budget's database is asked again after it has not answered for some time.
@@ -61,6 +63,7 @@ func (c *command) wanted(context.Context) error { return nil }
 func (c *command) insists() bool                { return c.way.want.Now || c.way.want.Force }
 func (c *command) retries(time.Duration) bool   { return false }
 func (c *command) expectsAgents() bool          { return true }
+func (c *command) mustListen() time.Duration    { return status.HeardAll }
 func (c *command) end(phase) time.Time          { return c.way.patience.began.Add(c.way.want.Wait) }
 
 // waitsFor leaves out a backend for turns that has this master alone, by mistake: such a backend has no agents.
@@ -151,6 +154,7 @@ func (s *stop) wanted(ctx context.Context) error {
 
 func (s *stop) mustStay() []status.Obstacle           { return nil }
 func (s *stop) insists() bool                         { return true }
+func (s *stop) mustListen() time.Duration             { return status.HeardUsual }
 func (s *stop) retries(unanswered time.Duration) bool { return unanswered < budgetPause }
 
 // end returns when a phase is over.

@@ -67,9 +67,10 @@ type pool struct {
 // A member is a master of the pool, with its daemon.
 type member struct {
 	*pool
-	name    string
-	tracker *balancer.Tracker
-	store   *drain.Store
+	name     string
+	tracker  *balancer.Tracker
+	unlisted balancer.Tracker // of clients that the setting balancers does not list
+	store    *drain.Store
 
 	mu        sync.Mutex
 	holds     drain.Snapshot
@@ -77,6 +78,7 @@ type member struct {
 	verdict   check.Verdict
 	agents    time.Time // when the last agent will have finished
 	started   time.Time
+	listens   time.Time // since when its daemons have heard balancers: the next one has the memory of the last
 	noDaemon  bool
 }
 
@@ -135,6 +137,7 @@ func (s shape) runWith(seed uint64, t *testing.T, f func(ctx context.Context, p 
 				store:   &drain.Store{Persistent: t.TempDir(), UntilReboot: t.TempDir()},
 				verdict: check.Verdict{Health: check.Healthy, Since: time.Now()},
 				started: time.Now(),
+				listens: time.Now(),
 			}
 			m.tracker = new(balancer.Tracker)
 			m.holds = m.store.Read()
@@ -256,11 +259,11 @@ func (m *member) answer(from netip.Addr, header string, shifts *rand.Rand) int {
 	if m.blind && ours {
 		header = ""
 	}
-	if m.listed && !ours { // the daemon does not take it for a balancer
-		return decide(true).Code
+	if m.listed && !ours {
+		tracker = &m.unlisted
 	}
 
-	c := balancer.Check{Source: from, Service: drain.Master, Codes: codes, Header: header, Listed: m.listed}
+	c := balancer.Check{Source: from, Service: drain.Master, Codes: codes, Header: header, Listed: m.listed && ours}
 	rule := balancer.NewRule(moment, state.Leaves(now), m.maxOutSetting())
 	a, shift := tracker.Answer(c, rule, decide)
 	time.Sleep(upTo(shifts, shift+1))
@@ -298,12 +301,13 @@ func (m *member) status() status.Status {
 	settings := config.Default()
 	settings.MaxOut = m.maxOutSetting()
 	facts := status.Facts{
-		Started:     m.started,
-		State:       m.state(now),
-		Settings:    &settings,
-		Balancers:   m.tracker.All(),
-		Unseen:      m.tracker.Unseen(),
-		Connections: func() ([]sockets.Connection, error) { return nil, nil },
+		Started:      m.started,
+		ListensSince: m.listens,
+		State:        m.state(now),
+		Settings:     &settings,
+		Balancers:    m.tracker.All(),
+		Unseen:       m.tracker.Unseen(),
+		Connections:  func() ([]sockets.Connection, error) { return nil, nil },
 	}
 	if m.budget {
 		facts.Budget = &status.BudgetStatus{Reachable: true, View: budget.View{Held: true}}
@@ -350,18 +354,24 @@ func (m *member) ask(context.Context) (others []fleet.Witness, place int) {
 			place = i
 			continue
 		}
-		w := fleet.Witness{Host: o.name, Code: 503}
-		v := o.status().Services[0]
-		switch {
-		case v.Verdict.Health == check.Unknown:
-			w.Code = 0
-		case v.Serves():
-			w.Code = 200
-		}
-		w.For = time.Since(v.ServingSince)
-		others = append(others, w)
+		others = append(others, o.witness())
 	}
 	return others, place
+}
+
+// witness is what the daemon answers another master: that it is out, as soon as a hold is leaving.
+func (m *member) witness() fleet.Witness {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w := fleet.Witness{Host: m.name}
+	if m.verdict.Health == check.Unknown { // the host is down
+		return w
+	}
+	now := time.Now()
+	moment, _ := m.state(now).At(drain.Master, now)
+	w.Code = answer.Decide(moment, answer.Codes{}, true).Code
+	w.For = now.Sub(moment.ServingSince)
+	return w
 }
 
 // claim takes a slot in a budget like that of the database.

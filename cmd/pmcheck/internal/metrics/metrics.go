@@ -154,6 +154,8 @@ func (s scrape) status(st status.Status) {
 			"open; absent while no gate runs.", truth(st.Gate.Closed && st.Gate.Runs(st.Time)), nil)
 	}
 
+	s.send("pmcheck_balancers_unlisted", "Balancers that send their view of this master, and that the setting "+
+		"balancers does not list.", float64(len(st.Unlisted)), nil)
 	for _, b := range st.Balancers {
 		s.balancer(b)
 	}

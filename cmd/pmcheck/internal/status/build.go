@@ -20,16 +20,19 @@ import (
 // Facts are what a Status is made of. A daemon passes what it watches, and a simulated pool
 // what it simulates.
 type Facts struct {
-	Version  string
-	Started  time.Time // of the daemon
-	State    *monitor.State
-	Settings *config.Config
-	Config   ConfigStatus
-	Warnings []string
+	Version string
+	Started time.Time // of the daemon
+	// ListensSince is since when balancers have been heard, by this daemon and by those before it whose memory it has.
+	ListensSince time.Time
+	State        *monitor.State
+	Settings     *config.Config
+	Config       ConfigStatus
+	Warnings     []string
 
 	// Balancers are all that are remembered.
 	Balancers balancer.List
 	Unseen    time.Time // until when a balancer may ask that is not
+	Unlisted  balancer.List
 	Refused   Refused
 	Budget    *BudgetStatus // nil without a budget
 	Gate      *GateStatus   // nil without a gate
@@ -48,11 +51,13 @@ func New(of Facts, now time.Time) Status {
 		Certname:      settings.Probe.Certname,
 		Time:          now,
 		Started:       of.Started,
+		ListensSince:  of.ListensSince,
 		Holds:         append([]drain.Hold{}, state.Holds.At(now).Holds()...),
 		Hangs:         state.Holds.Hangs(),
 		Balancers:     of.Balancers.Current(now),
 		BalancerAsked: of.Balancers.Asked(),
 		UnseenUntil:   of.Unseen,
+		Unlisted:      of.Unlisted.Current(now),
 		Believed:      settings.Balancers,
 		Refused:       of.Refused,
 		Probe:         NewProbeStatus(inUse, state.Result),
@@ -78,7 +83,7 @@ func New(of Facts, now time.Time) Status {
 
 	for _, v := range state.Services {
 		moment, _ := state.At(v.Name, now)
-		service := newServiceStatus(moment)
+		service := newServiceStatus(moment, len(s.keeping(moment)) == 0)
 		if v.Name == drain.Master {
 			service.Checks = state.Findings
 		}
@@ -128,14 +133,23 @@ func (of Facts) explain(s *Status, v *ServiceStatus, moment monitor.Moment) {
 	}
 }
 
-func newServiceStatus(m monitor.Moment) ServiceStatus {
+// keeping returns the balancers that have been told to go on using a master that is leaving.
+func (s *Status) keeping(m monitor.Moment) balancer.List {
+	if m.Leaving == drain.Firm {
+		return nil
+	}
+	return s.Balancers.Hearing(m.Service, m.Mode).Keeping()
+}
+
+// newServiceStatus returns the status of a service at a moment. mayLose says that no balancer keeps it.
+func newServiceStatus(m monitor.Moment, mayLose bool) ServiceStatus {
 	return ServiceStatus{
 		Name:         m.Service,
 		Mode:         m.Mode,
 		Leaving:      m.Leaving,
 		ModeSince:    m.ModeSince,
 		Verdict:      m.Verdict,
-		Answer:       answer.Decide(m, answer.Codes{}, true), // to a balancer that may lose the master
+		Answer:       answer.Decide(m, answer.Codes{}, mayLose),
 		ServingSince: m.ServingSince,
 	}
 }
@@ -171,6 +185,10 @@ func (s *Status) warn() {
 func (s *Status) away() (list []string) {
 	for _, r := range s.Refused.Balancers() {
 		list = append(list, r.String())
+	}
+	for _, b := range s.Unlisted {
+		list = append(list, fmt.Sprintf("balancer %s at %s sends its view of %s, and balancers in pmcheck.yaml does not "+
+			"list it: no departure waits for it", b.Label(), b.Source, b.Name))
 	}
 	for _, b := range s.Silent {
 		since := b.Seen.Local().Format(time.DateTime)

@@ -17,16 +17,18 @@ const outAfter = time.Minute
 
 // Slot returns what to do about the slot and, for a master that may not have one yet, why it is out.
 func (s Status) Slot() (step budget.Step, reason string) {
+	master := s.Master()
+	hasSlot := s.Budget != nil && s.Budget.Held
+	// A master that its balancers keep although it would leave is not out.
+	isKept := master.Serves() && !hasSlot
 	for _, h := range s.Holds {
-		if h.Covers(drain.Master) {
+		if h.Covers(drain.Master) && !isKept {
 			reason = fmt.Sprintf("%s by %s: %s", h.Mode, h.Holder, h.Reason)
 			return budget.Renew, strings.TrimSuffix(reason, ": ")
 		}
 	}
 
-	master := s.Master()
 	lasts := s.Time.Sub(master.ServingSince)
-	hasSlot := s.Budget != nil && s.Budget.Held
 	if hasSlot {
 		// Returning includes that the master itself does not serve.
 		isBack := lasts >= budget.Settle && len(s.Returning(master)) == 0

@@ -17,8 +17,10 @@ import (
 )
 
 const (
-	// youngFor is how long after its start a daemon may not have heard the usual balancers yet.
-	youngFor = 15 * time.Second
+	// HeardUsual is how long a daemon must have listened to have heard the usual balancer, and HeardAll to have heard
+	// slow ones, too.
+	HeardUsual = 15 * time.Second
+	HeardAll   = 2 * time.Minute
 	// agentRun is how long the run of an agent may take: Puppet's runtimeout.
 	agentRun = time.Hour
 	// ClearFor is how long the way must stay clear: agents pause between requests.
@@ -35,21 +37,23 @@ func (s Status) Standing(v ServiceStatus, connections []sockets.Connection) []Ob
 	if v.Mode == drain.Ready {
 		return s.Returning(v)
 	}
-	return append(s.Untold(v), s.Busy(v, connections)...)
+	return append(s.Untold(v, HeardAll), s.Busy(v, connections)...)
 }
 
-// Untold returns the balancers that may still send agents to a service that is held.
-func (s Status) Untold(v ServiceStatus) []Obstacle {
+// Untold returns the balancers that may still send agents to a service that is held. The daemon must have listened for
+// them so long.
+func (s Status) Untold(v ServiceStatus, mustListen time.Duration) []Obstacle {
 	if v.Mode == drain.Ready { // agents come again, however idle it is
 		return obstacle.Only(obstacle.Answer, "/%s is not held", v.Name)
 	}
-	return append(s.Unseen(), s.Behind(v)...)
+	return append(s.Unseen(mustListen), s.Behind(v)...)
 }
 
 // Returning returns what keeps a service that should be ready from being in service: its own answer, and
 // balancers that do not send agents yet.
 func (s Status) Returning(v ServiceStatus) (list []Obstacle) {
-	if !v.Serves() {
+	isHeld := v.Mode != drain.Ready
+	if isHeld || !v.Serves() {
 		why := v.Answer.Body
 		if holders := s.Holders(v); len(holders) > 0 {
 			why = fmt.Sprintf("held in %s by %s", v.Mode, strings.Join(holders, ", "))
@@ -62,7 +66,7 @@ func (s Status) Returning(v ServiceStatus) (list []Obstacle) {
 	if v.Name == drain.Master && isShut {
 		list = obstacle.Only(obstacle.Gate, "the gate is still closed: %s", s.Gate.Reason)
 	}
-	list = append(list, s.Unseen()...)
+	list = append(list, s.Unseen(HeardUsual)...)
 	return append(list, s.Behind(v)...)
 }
 
@@ -86,11 +90,16 @@ func (s Status) Behind(v ServiceStatus) (list []Obstacle) {
 
 // concerned reports whether a balancer has to do something about the mode of a service.
 func (s Status) concerned(v ServiceStatus, b *Balancer) bool {
-	if b.Service != v.Name || !b.Counts() {
+	if b.Service != v.Name {
 		return false
 	}
 	if v.Mode == drain.Ready {
-		return true
+		return b.Counts()
+	}
+
+	// A client that may prove to be a balancer is waited for until it has been told, or is silent.
+	if !b.Counts() && !b.MayCount() {
+		return false
 	}
 
 	// A balancer that asks for the verdict only does not hear of the hold.
@@ -155,30 +164,35 @@ func behind(b *Balancer, format string, args ...any) Obstacle {
 	return obstacle.New(obstacle.Balancer, "%s %s", b.Label(), fmt.Sprintf(format, args...))
 }
 
-// Unseen returns why the daemon may not know every balancer: it is young, or more ask than it remembers.
-func (s Status) Unseen() []Obstacle {
-	list := s.Young()
+// Unseen returns why the daemon may not know every balancer: more ask than it remembers, or it has not listened as long
+// as it must have.
+func (s Status) Unseen(mustListen time.Duration) (list []Obstacle) {
 	if s.Time.Before(s.UnseenUntil) {
 		list = append(list, balancer.TooMany())
 	}
-	return list
+
+	age := s.Time.Sub(s.ListensSince)
+	if age >= mustListen || s.hasHeardListed() {
+		return list
+	}
+	why := obstacle.New(obstacle.Unseen, "the daemon has listened for %s, and may not have heard every balancer",
+		text.Age(age))
+	if s.BelievesAll() {
+		why.Text += ": wait for " + text.Age(mustListen-age) + ", or set balancers in pmcheck.yaml"
+	}
+	return append(list, why)
 }
 
-// Young is the obstacle of a daemon that has just started: balancers that it has not heard yet may still send. After a
-// restart the new daemon knows its balancers, after a stop and a start it does not.
-func (s Status) Young() []Obstacle {
-	age := s.Time.Sub(s.Started)
-	if age >= youngFor {
-		return nil
+// hasHeardListed reports whether each address in the setting balancers has asked. Which addresses of a network ask is
+// not known, and any client can claim to be a balancer that the setting does not list.
+func (s Status) hasHeardListed() bool {
+	for _, n := range s.Believed {
+		asks := func(b Balancer) bool { return b.Source == n.Addr() }
+		if !n.IsSingleIP() || !slices.ContainsFunc(s.Balancers, asks) {
+			return false
+		}
 	}
-
-	// Any client can claim to be a balancer that the configuration does not name.
-	isHeard := len(s.Balancers.Trusted()) > 0
-	if isHeard {
-		return nil
-	}
-	return obstacle.Only(obstacle.Balancer, "the daemon has run for %s, and may not have heard every balancer",
-		text.Age(age))
+	return len(s.Believed) > 0
 }
 
 // Unheard reports whether no balancer has asked this master for as long as agents run. Without a balancer that is told
@@ -190,7 +204,7 @@ func (s Status) Unheard(since time.Time) bool {
 		return false
 	}
 
-	knowsBalancers := s.Time.Sub(s.Started) >= youngFor
+	knowsBalancers := s.Time.Sub(s.ListensSince) >= HeardUsual
 	return knowsBalancers && s.Time.Sub(s.BalancerAsked) >= agentRun
 }
 

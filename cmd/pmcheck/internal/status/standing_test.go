@@ -71,6 +71,8 @@ func asking(change ...func(*status.Balancer)) func(*status.Status) {
 func sends(b *status.Balancer) {
 	b.View = &status.View{State: "UP", Weight: 1, WeightTotal: 2, Sessions: 3}
 }
+func told200(b *status.Balancer)    { b.Answer.Code = 200 }
+func noView(b *status.Balancer)     { b.View = nil }
 func starts(b *status.Balancer)     { sends(b); b.View.Step, b.View.Steps = 2, 3 }
 func pooled(b *status.Balancer)     { b.OthersSeen = held() }
 func trusted(b *status.Balancer)    { b.Listed = true }
@@ -84,7 +86,7 @@ func ofTheCA(b *status.Balancer)    { b.Service, b.Node = "ca", "lb2" }
 
 func told(code int, checks, answers int64) func(*status.Balancer) {
 	return func(b *status.Balancer) {
-		b.View, b.Answer.Code, b.Checks, b.Answers, b.Listed = nil, code, checks, answers, checks < 5
+		b.View, b.Answer.Code, b.Checks, b.Answers = nil, code, checks, answers
 	}
 }
 
@@ -114,7 +116,16 @@ func crowd(within time.Duration) func(*status.Status) {
 func isCA(s *status.Status) { s.Services[0].Name = "ca" }
 
 func running(d time.Duration) func(*status.Status) {
-	return func(s *status.Status) { s.Started = s.Time.Add(-d) }
+	return func(s *status.Status) { s.ListensSince = s.Time.Add(-d) }
+}
+
+// believes has the setting balancers name these networks.
+func believes(networks ...string) func(*status.Status) {
+	return func(s *status.Status) {
+		for _, n := range networks {
+			s.Believed = append(s.Believed, netip.MustParsePrefix(n))
+		}
+	}
 }
 
 func jrubies(change func(*check.Finding)) func(*status.Status) {
@@ -171,7 +182,7 @@ func texts(obstacles []status.Obstacle) string {
 
 func TestStandingNamesEachObstacle(t *testing.T) {
 	const (
-		running3s  = "balancer: the daemon has run for 3s, and may not have heard every balancer"
+		running3s  = "unseen: the daemon has listened for 3s, and may not have heard every balancer"
 		stillSends = "balancer: lb1 still sends (UP, 3 sessions)"
 		unseen     = "balancer: lb1 has not asked since the hold changed (asks every 2s)"
 		unlisted   = "; if it is not a balancer, set balancers in pmcheck.yaml"
@@ -186,7 +197,6 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 	dead := func(s *status.Status) { s.Probe.Reason = puppetclient.Refused }
 	unreported := func(s *status.Status) { s.Services[0].Checks = nil }
 	hides := func(b *status.Balancer) { b.Codes.Drain = 200 }
-	again := func(b *status.Balancer) { b.Answer.Code = 200 }
 	waiting := jrubies(func(f *check.Finding) { f.Pool.Waiting = make([]check.Loan, 7) })
 	counted20sAgo := jrubies(func(f *check.Finding) { f.Checked = now().Add(-20 * time.Second) })
 	const held, ready, agent = drain.Drain, drain.Ready, "192.0.2.1:5000"
@@ -198,7 +208,7 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 	}{
 		{"out", st(held, asking()), nil, ""},
 		{"sends", st(held, asking(sends)), nil, stillSends},
-		{"is told 200 again, since the pool needs the master", st(held, asking(again)), nil,
+		{"is told 200 again, since the pool needs the master", st(held, asking(told200)), nil,
 			"balancer: lb1 still sends (DOWN, 0 sessions)"},
 		{"leaving, and a view cannot be read", st(held, leaving, asking(told(200, 9, 9), unreadable)), nil,
 			"unseen: balancer lb1 sends a view that cannot be read: are its names longer than 128 characters?" + unlisted},
@@ -234,13 +244,26 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 		{"without a view, refused twice", st(held, asking(told(503, 50, 2))), nil,
 			"balancer: lb1 was told 2 of 3 times" + unlisted},
 		{"without a view, refused three times", st(held, asking(told(503, 50, 3))), nil, ""},
-		{"without a view, listed", st(held, asking(told(503, 3, 1))), nil, "balancer: lb1 was told 1 of 3 times"},
+		{"without a view, listed", st(held, asking(told(503, 3, 1), trusted)), nil, "balancer: lb1 was told 1 of 3 times"},
 		{"without a view, told 200 again by a daemon that hung", st(held, asking(told(200, 50, 50))), nil,
 			"balancer: lb1 was told 0 of 3 times" + unlisted},
 		{"the daemon has just started", st(held, running(3*time.Second)), nil, running3s},
-		{"the daemon has just started, and any client has asked", st(held, running(3*time.Second), asking()), nil, running3s},
-		{"the daemon has just started, and a listed balancer has asked",
-			st(held, running(3*time.Second), asking(trusted)), nil, ""},
+		{"the daemon has just started, and every client is believed",
+			st(held, running(110*time.Second), believes("0.0.0.0/0", "::/0"), asking()), nil,
+			"unseen: the daemon has listened for 1m50s, and may not have heard every balancer: " +
+				"wait for 10s, or set balancers in pmcheck.yaml"},
+		{"the daemon has listened for two minutes", st(held, running(2*time.Minute), believes("0.0.0.0/0"), asking()), nil, ""},
+		{"the daemon has just started, and each listed balancer has asked",
+			st(held, running(3*time.Second), believes("198.51.100.1/32"), asking(trusted)), nil, ""},
+		{"the daemon has just started, and one listed balancer has not asked",
+			st(held, running(3*time.Second), believes("198.51.100.1/32", "198.51.100.2/32"), asking(trusted)), nil, running3s},
+		{"the daemon has just started, and which balancers of a network ask is not known",
+			st(held, running(3*time.Second), believes("198.51.100.0/24"), asking(trusted)), nil, running3s},
+		{"a client may prove to be a balancer", st(held, asking(told(503, 2, 2))), nil,
+			"balancer: lb1 was told 2 of 3 times" + unlisted},
+		{"a client may prove to be a balancer, and has been told", st(held, asking(told(503, 4, 3))), nil, ""},
+		{"a client has asked once, as a person does", st(held, asking(told(503, 1, 1))), nil, ""},
+		{"ready, and a client may prove to be a balancer", st(ready, serves, asking(told(200, 2, 2))), nil, ""},
 		{"of another service", st(held, asking(sends, ofTheCA)), nil, ""},
 		{"another service has no requests", st(held, isCA, jrubies(borrowed)), agents(0, agent), ""},
 		{"request under way", st(held, jrubies(borrowed)), nil, "agent: GET /puppet/v3/catalog/a for 3 s"},
@@ -296,12 +319,53 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 		}
 	}
 	ended, kept := st(ready, serves, asking(told(200, 50, 5))), st(held, others)
-	if got := texts(ended.Untold(ended.Services[0])); got != "answer: /server is not held" {
+	if got := texts(ended.Untold(ended.Services[0], 0)); got != "answer: /server is not held" {
 		t.Errorf("a departure after the end of its hold: %s", got)
 	}
 	const byOthers = "answer: /server is held in drain by backup, upgrade"
 	if got := texts(kept.Returning(kept.Services[0])); got != byOthers {
 		t.Errorf("a return while others hold: %s", got)
+	}
+}
+
+// TestAStatusSaysWhatBalancersAreTold: while a hold is leaving, those that keep the master are told to use it.
+func TestAStatusSaysWhatBalancersAreTold(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		leaving   drain.Leaving
+		balancers balancer.List
+		want      int
+	}{
+		{"leaving, and a balancer keeps it", drain.LeavingInTurn, st(drain.Drain, asking(sends, told200)).Balancers, 200},
+		{"leaving, and a balancer that cannot be read keeps it", drain.LeavingInTurn,
+			st(drain.Drain, asking(told200, noView, unreadable)).Balancers, 200},
+		{"leaving, and all have let go", drain.LeavingInTurn, st(drain.Drain, asking(sends)).Balancers, 503},
+		{"leaving, and all are blind", drain.LeavingInTurn, st(drain.Drain, asking(told200, noView)).Balancers, 503},
+		{"firm", drain.Firm, st(drain.Drain, asking(sends, told200)).Balancers, 503},
+	} {
+		store := drain.Store{Persistent: t.TempDir(), UntilReboot: t.TempDir()}
+		hold := func(drain.Hold) (drain.Hold, error) {
+			return drain.Hold{Mode: drain.Drain, Leaving: tt.leaving}, nil
+		}
+		if _, err := store.Change("operator", drain.EveryService, hold); err != nil {
+			t.Fatal(err)
+		}
+		settings := config.Default()
+		s := status.New(status.Facts{
+			State: &monitor.State{
+				Published: now(),
+				Holds:     store.Read(),
+				Services: []monitor.Service{{
+					Name:    drain.Master,
+					Verdict: check.Verdict{Health: check.Healthy, Expires: now().Add(time.Minute)},
+				}},
+			},
+			Settings:  &settings,
+			Balancers: tt.balancers,
+		}, now())
+		if got := s.Master().Answer.Code; got != tt.want {
+			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
+		}
 	}
 }
 

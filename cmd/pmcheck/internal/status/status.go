@@ -42,12 +42,14 @@ type (
 
 // Status is everything the daemon knows.
 type Status struct {
-	Version  string          `json:"version"`  // of pmcheck
-	Certname string          `json:"certname"` // of the master
-	Time     time.Time       `json:"time"`     // when this was written
-	Started  time.Time       `json:"started"`  // when the daemon started
-	Services []ServiceStatus `json:"services"` // the first is the master itself
-	Holds    []drain.Hold    `json:"holds"`    // in effect
+	Version  string    `json:"version"`  // of pmcheck
+	Certname string    `json:"certname"` // of the master
+	Time     time.Time `json:"time"`     // when this was written
+	Started  time.Time `json:"started"`  // when the daemon started
+	// ListensSince is since when balancers have been heard, by this daemon and by those before it whose memory it has.
+	ListensSince time.Time       `json:"listens_since"`
+	Services     []ServiceStatus `json:"services"` // the first is the master itself
+	Holds        []drain.Hold    `json:"holds"`    // in effect
 	// Hangs are the directories of holds whose file system does not answer. The holds are those that were read last.
 	Hangs []drain.Hang `json:"hangs,omitempty"`
 	// Balancers are the clients that ask, each with its view of this master.
@@ -59,6 +61,9 @@ type Status struct {
 	// UnseenUntil is when each balancer that still asks will have asked again since the last client was forgotten, or
 	// found no room: more ask than the daemon remembers.
 	UnseenUntil time.Time `json:"unseen_until,omitzero"`
+	// Unlisted are the balancers that send their view of this master, and that the setting balancers does not list. No
+	// departure waits for them; until a hold is firm, they are answered by their own views.
+	Unlisted balancer.List `json:"unlisted,omitempty"`
 	// Silent are the balancers that asked within the last day and have stopped.
 	Silent balancer.List `json:"silent,omitempty"`
 	// Believed are the networks whose clients count as balancers.
@@ -82,7 +87,9 @@ type ServiceStatus struct {
 	Mode      drain.Mode    `json:"mode"`
 	ModeSince time.Time     `json:"mode_since"` // as far as this daemon has seen
 	Verdict   check.Verdict `json:"verdict"`
-	Answer    Answer        `json:"answer"` // to a balancer that chose no codes
+	// Answer is the answer to a balancer that chose no codes. While the service is leaving, it is that of the balancers
+	// which still keep it.
+	Answer Answer `json:"answer"`
 	// ServingSince is when that answer changed to 200 or from 200, as far as this daemon
 	// has seen.
 	ServingSince time.Time       `json:"serving_since,omitzero"`
@@ -180,14 +187,14 @@ func (s Status) State(name drain.Service) string {
 
 // State describes a service in a few words.
 func (s ServiceStatus) State() string {
+	isHeld := s.Mode != drain.Ready
+	if isHeld && s.Leaving != drain.Firm {
+		return "leaving: held in " + string(s.Mode)
+	}
 	if s.Serves() {
 		return "in service"
 	}
-
-	if s.Mode != drain.Ready {
-		if s.Leaving != drain.Firm {
-			return "leaving: held in " + string(s.Mode)
-		}
+	if isHeld {
 		return "OUT of service: held in " + string(s.Mode)
 	}
 
