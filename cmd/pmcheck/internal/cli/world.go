@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,29 +51,47 @@ func options(c *cli.Context) config.Options {
 }
 
 // loadAnyway reads the configuration for the commands that an operator and the guard need in an emergency.
-// Without Puppet it lacks what only puppet.conf says. If the configuration is broken, loadAnyway complains and returns
-// the defaults, with what can be read of the socket, Puppet's port, the fleet and the budget. The budget cannot be
-// asked then: the defaults have no certificate.
+// Without Puppet it lacks what only puppet.conf says. If the configuration is broken, loadAnyway complains.
 func loadAnyway(c *cli.Context) config.Config {
-	loaded, broken := config.Load(options(c))
+	o := options(c)
+	copied := lastGood{} // of no other file
+	if o.File == "" {
+		copied = ofRoot()
+	}
+
+	settings, from, broken := loadOr(o, copied)
+	if broken != nil {
+		complaint := &exitError{
+			status: exitUsage,
+			err:    broken,
+			hint:   "mend it; until then this command uses " + cmp.Or(from, "the defaults"),
+		}
+		complaint.complain(c.App.ErrWriter)
+	}
+	return settings
+}
+
+// loadOr reads a configuration, and keeps a copy. If it is broken, loadOr returns that of the last copy, and its path; or
+// else the defaults, with what can be read of the socket, Puppet's port, the fleet and the budget. The budget cannot be
+// asked then: the defaults have no certificate.
+func loadOr(o config.Options, copied lastGood) (settings config.Config, from string, broken error) {
+	loaded, broken := config.Load(o)
 	if broken == nil {
-		return loaded.Config
+		copied.keep(loaded)
+		return loaded.Config, "", nil
 	}
-	complaint := &exitError{
-		status: exitUsage,
-		err:    broken,
-		hint:   "mend it; until then this command uses the defaults",
+	if kept := copied.load(o); kept != nil {
+		return kept.Config, copied.Path(), broken
 	}
-	complaint.complain(c.App.ErrWriter)
 
 	readable := loaded.Config
-	settings := config.Default()
+	settings = config.Default()
 	settings.Socket = readable.Socket
 	settings.HoldsIn = readable.HoldsIn
 	settings.Probe.Address = readable.Probe.Address
 	settings.Fleet = readable.Fleet
 	settings.Budget.Database = readable.Budget.Database
-	return settings
+	return settings, "", broken
 }
 
 // endWithTerminal has the loss of the terminal interrupt the command, whose hold would otherwise wait for no person.
