@@ -414,8 +414,8 @@ func (d *departure) wait(ctx context.Context, of phase, settled time.Duration,
 
 // mayGoOn returns an error if the hold is gone, or if the pool cannot do without the master.
 func (d *departure) mayGoOn() error {
-	if d.gone() {
-		return errGone
+	if err := d.stillHolds(); err != nil {
+		return err
 	}
 	// While the last agents finish, balancer.Rule gives the master back to a balancer that needs it.
 	if d.told {
@@ -427,14 +427,26 @@ func (d *departure) mayGoOn() error {
 	return nil
 }
 
-// gone reports whether the hold that was set is not there any more.
-func (d *departure) gone() bool {
+// stillHolds returns errGone if the hold that was set is not there any more. A hold whose end the clock has jumped over
+// gets another end, if it is to last.
+func (d *departure) stillHolds() error {
 	if d.set.Mode == "" {
-		return false
+		return nil
 	}
-	seen := d.world.Holds.Read()
-	if seen.Hung(d.set) != nil { // it may still be there
-		return false
+
+	now := time.Now().Round(0) // by the wall clock, as the end of a hold is
+	end := d.party.until(d.set.Leaving).Round(0)
+	hasEnded := !d.set.InEffect(now)
+	if hasEnded && end.After(now) {
+		set, err := d.world.Amend(d.set, func(h *drain.Hold) { h.Until = end })
+		if err == nil {
+			d.set = set
+		}
+		return err
 	}
-	return !slices.Contains(seen.At(time.Now()).Holds(), d.set)
+
+	if hasEnded || !slices.Contains(d.world.Holds.Read().Holds(), d.set) {
+		return errGone
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package leave
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -31,6 +32,37 @@ func TestAHoldThatIsSetAgainKeepsWhatIsNotGiven(t *testing.T) {
 		d.party = newParty(d)
 		if got := d.merged(tt.old, tt.leaving); got != tt.want {
 			t.Errorf("%s: it is %+v, want %+v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestAClockThatJumpsEndsNoHoldOfAStop: the end of a hold is a time of the wall clock. A command's end is what was asked
+// for.
+func TestAClockThatJumpsEndsNoHoldOfAStop(t *testing.T) {
+	for name, r := range map[string]Request{
+		"a stop":    {Stop: &Guard{Limits: turnOf(time.Minute)}},
+		"a command": {Hold: drain.Hold{Until: time.Now().Add(-time.Hour)}},
+	} {
+		before := time.Now().Add(-48 * time.Hour)
+		store := &drain.Store{Persistent: t.TempDir(), UntilReboot: t.TempDir()}
+		store.Now = func() time.Time { return before }
+		set, err := store.Change("holder", "", func(drain.Hold) (drain.Hold, error) {
+			return drain.Hold{Mode: drain.Drain, Leaving: drain.LeavingInTurn, Until: before.Add(time.Hour)}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		store.Now = nil
+		d := &departure{world: World{Holds: store}, want: r, set: set, patience: newPatience(time.Now())}
+		d.party = newParty(d)
+		err = d.stillHolds()
+		isStop := r.Stop != nil
+		if isStop && (err != nil || !d.set.InEffect(time.Now())) {
+			t.Errorf("%s: %v; it ends at %s", name, err, d.set.Until)
+		}
+		if !isStop && !errors.Is(err, errGone) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

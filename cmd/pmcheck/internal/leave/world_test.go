@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
@@ -39,6 +40,28 @@ func TestAHoldIsAnothersOnceItWasReplaced(t *testing.T) {
 	if liftErr := w.Lift(own); err != nil || liftErr != nil || changed != 1 || !own.Until.IsZero() {
 		t.Errorf("its own: %+v, %v; %d lifted, %v", own, err, changed, liftErr)
 	}
+}
+
+// TestACommandDoesNotLiftTheHoldOfTheNext: the second of two equal commands has taken the hold over, and the first ends.
+func TestACommandDoesNotLiftTheHoldOfTheNext(t *testing.T) {
+	ordinary(2).run(t, func(ctx context.Context, p *pool) {
+		m := p.members[0]
+		otherDies(p)
+		first := make(chan error, 1)
+		go func() {
+			_, err := leave.Out(ctx, m.world(), command())
+			first <- err
+		}()
+		time.Sleep(time.Minute)
+		time.AfterFunc(4*time.Minute+30*time.Second, func() { p.members[1].becomes(check.Healthy) })
+		_, err := leave.Out(ctx, m.world(), command())
+		if err != nil || m.held() != `operator drain "";` {
+			t.Errorf("the second: %v, held: %s", err, m.held())
+		}
+		if e := (<-first); !strings.Contains(e.Error(), "lifted or replaced") {
+			t.Errorf("the first: %v", e)
+		}
+	})
 }
 
 // TestAHoldThatHasEndedIsChanged while its file is there: the clock may have been set forward.
