@@ -108,6 +108,10 @@ func (d *Daemon) check(w http.ResponseWriter, r *http.Request, service drain.Ser
 		a, shift = tracker.Answer(c, balancer.NewRule(moment, s.Leaves(now), settings.MaxOut), decide)
 	}
 
+	if isMaster(r) {
+		w.Header().Set(fleet.NameHeader, settings.Probe.Certname)
+	}
+
 	// Answers of masters whose checks are in step must not fall into the same moment.
 	time.Sleep(rand.N(shift + 1))
 	w.Header().Set("Last-Modified", moment.ServingSince.UTC().Format(http.TimeFormat))
@@ -131,8 +135,7 @@ func (d *Daemon) answer(w http.ResponseWriter, code int, body string) {
 // tracker returns which balancers a client belongs to; nil if it is none. Another master that asks on its way out of the
 // pool is none. A client that the setting balancers does not list is one only if it sends a view.
 func (d *Daemon) tracker(c *config.Config, r *http.Request) *balancer.Tracker {
-	isMaster := r.Header.Get("User-Agent") == fleet.UserAgent
-	if isMaster {
+	if isMaster(r) {
 		return nil
 	}
 	if believed(c, remote(r)) {
@@ -143,6 +146,9 @@ func (d *Daemon) tracker(c *config.Config, r *http.Request) *balancer.Tracker {
 	}
 	return &d.unlisted
 }
+
+// isMaster reports whether another master asks on its way out of the pool.
+func isMaster(r *http.Request) bool { return r.Header.Get("User-Agent") == fleet.UserAgent }
 
 func (d *Daemon) live(w http.ResponseWriter) {
 	if !d.monitor.State().Live(time.Now()) {

@@ -13,6 +13,18 @@ import (
 // accepts is what Chromium sends with a navigation.
 const accepts = "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8\r\n"
 
+// TestAnotherMasterIsToldTheName, which it compares with its own, and no other client is.
+func TestAnotherMasterIsToldTheName(t *testing.T) {
+	t.Parallel()
+	r := start(t, nil)
+	for agent, want := range map[string]string{fleet.UserAgent: r.config.Probe.Certname, "curl/8.5.0": ""} {
+		resp, _ := r.exchange("GET / HTTP/1.0\r\nUser-Agent: " + agent + "\r\n\r\n")
+		if got := resp.Header.Get(fleet.NameHeader); got != want {
+			t.Errorf("%s is told %q, want %q", agent, got, want)
+		}
+	}
+}
+
 func TestPageIsForBrowsersAndHasSafeHeaders(t *testing.T) {
 	t.Parallel()
 	const view = "X-Haproxy-Server-State: UP; name=p/m1; node=lb1; weight=1/2; scur=1/2; qcur=0\r\n"

@@ -17,6 +17,10 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 )
 
+// NameHeader has the certname of a master in its answer to another. A master that reaches itself at an address which is
+// not of its host, as behind NAT, knows itself by it.
+const NameHeader = "Pmcheck-Master"
+
 // UserAgent is that of a master that asks another master on its way out of the pool. A daemon does not take it for a
 // balancer.
 const UserAgent = "pmcheck-fleet"
@@ -37,8 +41,8 @@ type Witness struct {
 
 // Asker returns a function that asks the members of a fleet, for a pool whose balancers send no view; nil if there
 // are no members. The function returns the answers of the other masters, and how many of them are sorted before this
-// one. A member that has an address of this host is this master.
-func Asker(members []string) func(ctx context.Context) (others []Witness, place int) {
+// one. A member that has an address of this host, or answers by this master's certname, is this master.
+func Asker(members []string, certname string) func(ctx context.Context) (others []Witness, place int) {
 	if len(members) == 0 {
 		return nil
 	}
@@ -49,7 +53,7 @@ func Asker(members []string) func(ctx context.Context) (others []Witness, place 
 		isOwn := make([]bool, len(members))
 		var work sync.WaitGroup
 		for i, member := range members {
-			work.Go(func() { asked[i], isOwn[i] = ask(ctx, member) })
+			work.Go(func() { asked[i], isOwn[i] = ask(ctx, member, certname) })
 		}
 		work.Wait()
 
@@ -65,8 +69,8 @@ func Asker(members []string) func(ctx context.Context) (others []Witness, place 
 	}
 }
 
-// ask asks one member, and reports whether its address is one of this host.
-func ask(ctx context.Context, member string) (w Witness, isOwn bool) {
+// ask asks one member, and reports whether it is this master.
+func ask(ctx context.Context, member, certname string) (w Witness, isOwn bool) {
 	w.Host = member
 	u, err := config.MemberURL(member)
 	if err != nil {
@@ -96,7 +100,12 @@ func ask(ctx context.Context, member string) (w Witness, isOwn bool) {
 
 	w.Code = resp.StatusCode
 	w.For = unchangedFor(resp.Header)
-	return w, reachesItself.Load()
+	return w, isNamesake(resp.Header, certname) || reachesItself.Load()
+}
+
+// isNamesake reports whether a member answers by a certname; no member does by one that is not known.
+func isNamesake(answer http.Header, certname string) bool {
+	return certname != "" && answer.Get(NameHeader) == certname
 }
 
 // unchangedFor returns for how long a member has been answering as it does, by its own clock; 0 if it does not say.

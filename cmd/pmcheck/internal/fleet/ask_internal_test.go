@@ -37,3 +37,25 @@ func TestAMemberThatDoesNotSayHasJustChanged(t *testing.T) {
 		}
 	}
 }
+
+func TestAMemberThatHasThisMastersNameIsThisMaster(t *testing.T) {
+	named := func(name string) http.Header {
+		h := http.Header{}
+		h.Set(NameHeader, name)
+		return h
+	}
+	for _, tt := range []struct {
+		answer   http.Header
+		certname string
+		want     bool
+	}{
+		{named("m1.example"), "m1.example", true},
+		{named("m2.example"), "m1.example", false},
+		{named(""), "", false},
+		{http.Header{}, "m1.example", false},
+	} {
+		if got := isNamesake(tt.answer, tt.certname); got != tt.want {
+			t.Errorf("%v for %q: %v, want %v", tt.answer, tt.certname, got, tt.want)
+		}
+	}
+}

@@ -69,7 +69,7 @@ func TestFleetKnowsItself(t *testing.T) {
 	defer server.Close()
 	alias := strings.TrimPrefix(server.URL, "http://")
 	for _, own := range [][]string{{alias, alias}, {"127.0.0.1:1"}} {
-		others, place := fleet.Asker(append(own, "[::]:1", "0.0.0.0:1"))(t.Context())
+		others, place := fleet.Asker(append(own, "[::]:1", "0.0.0.0:1"), "m1")(t.Context())
 		if place != 1 || len(others) != 2 || others[0].Host != "0.0.0.0:1" || others[1].Host != "[::]:1" {
 			t.Errorf("%s has place %d among %v", own, place, others)
 		}

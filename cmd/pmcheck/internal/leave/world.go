@@ -65,7 +65,7 @@ func NewWorld(c config.Config) World {
 		Connections: func() ([]sockets.Connection, error) { return sockets.Connections(c.Probe.Address) },
 		Holds:       c.Store(),
 		MaxOut:      c.MaxOut,
-		Fleet:       fleet.Asker(c.Fleet),
+		Fleet:       fleet.Asker(c.Fleet, c.Probe.Certname),
 	}
 	if !c.Budget.Database.IsZero() {
 		w.Claim = budget.New(c).Claim
