@@ -625,7 +625,8 @@ func TestOut(t *testing.T) {
 			name:    "no daemon, --timeout=2s",
 			world:   noDaemon,
 			request: command(within(2 * time.Second)),
-			err:     "not out within 2s: " + status.ErrNoDaemon.Error(),
+			kind:    leave.Silent,
+			err:     "the daemon has not answered within 2s: " + status.ErrNoDaemon.Error(),
 			within:  3 * time.Second,
 		},
 		{
