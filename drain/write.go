@@ -26,10 +26,11 @@ const keepExpired = 24 * time.Hour
 // in effect. No other writer can change the hold between that call and the write. An error of next is returned as it
 // is, and nothing is written. If next returns the zero Hold, the hold is lifted.
 //
-// A hold that replaces a firm one keeps its Since, and moves if it is in the other directory. At any moment at least one
-// of the two exists. When Change returns without an error, the hold is on stable storage. After an [*fs.PathError]
-// the old hold is in place, with two exceptions: if Op is "remove", both are in place; if Op is "sync", the new
-// one is, but it may not survive a power failure. If the error wraps [ErrHangs], a step that has begun may still end.
+// A hold that replaces a firm one keeps its Since, and moves if it is in the other directory. At any moment at least
+// one of the two exists. When Change returns without an error, the hold is on stable storage. After an
+// [*fs.PathError] the old hold is in place, with two exceptions: if Op is "remove", both are in place; if Op is
+// "sync", the new one is, but it may not survive a power failure. If the error wraps [ErrHangs], a step that has
+// begun may still end.
 func (s *Store) Change(holder string, service Service, next func(old Hold) (Hold, error)) (Hold, error) {
 	if err := CheckName(holder); err != nil {
 		return Hold{}, fmt.Errorf("holder: %w", err)

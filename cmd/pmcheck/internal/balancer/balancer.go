@@ -109,9 +109,9 @@ func (b *Balancer) Counts() bool {
 	return b.Checks >= steadyChecks && !b.Source.IsLoopback()
 }
 
-// MayCount reports whether a client on another host is no balancer yet, and may prove to be one: it sends no view, and has
-// asked again within a minute, but not often enough. A client that asks less often is taken for a monitoring check, see
-// slowest.
+// MayCount reports whether a client on another host is no balancer yet, and may prove to be one: it sends no view,
+// and has asked again within a minute, but not often enough. A client that asks less often is taken for a monitoring
+// check, see slowest.
 func (b *Balancer) MayCount() bool {
 	asksAgain := b.Checks > 1
 	return asksAgain && !b.Counts() && !b.Source.IsLoopback()

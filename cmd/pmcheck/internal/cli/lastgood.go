@@ -13,8 +13,8 @@ import (
 const keepTime = time.Second
 
 // lastGood is a copy of the last pmcheck.yaml that a command of root could use. A guard that finds the file broken goes
-// on with the copy: after a push of a broken file, each master of a pool would stop without a slot. The daemon's own copy
-// is not used, since root trusts nothing that the daemon can write.
+// on with the copy: after a push of a broken file, each master of a pool would stop without a slot. The daemon's own
+// copy is not used, since root trusts nothing that the daemon can write.
 type lastGood struct{ systemd.RuntimeFile }
 
 func ofRoot() lastGood {

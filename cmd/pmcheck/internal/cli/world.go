@@ -71,9 +71,9 @@ func loadAnyway(c *cli.Context) config.Config {
 	return settings
 }
 
-// loadOr reads a configuration, and keeps a copy. If it is broken, loadOr returns that of the last copy, and its path; or
-// else the defaults, with what can be read of the socket, Puppet's port, the fleet and the budget. The budget cannot be
-// asked then: the defaults have no certificate.
+// loadOr reads a configuration, and keeps a copy. If it is broken, loadOr returns that of the last copy, and its
+// path; or else the defaults, with what can be read of the socket, Puppet's port, the fleet and the budget. The
+// budget cannot be asked then: the defaults have no certificate.
 func loadOr(o config.Options, copied lastGood) (settings config.Config, from string, broken error) {
 	loaded, broken := config.Load(o)
 	if broken == nil {

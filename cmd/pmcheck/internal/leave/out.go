@@ -245,9 +245,9 @@ func (d *departure) letGo(ctx context.Context) error {
 	return d.hold(drain.LeavingBesideSpare) // only a stop comes here
 }
 
-// nameOthers names the balancers that are not waited for: balancers that the configuration does not list, balancers that
-// have this master alone, and clients that look like balancers and are refused an answer, so that they cannot hear of the
-// hold.
+// nameOthers names the balancers that are not waited for: balancers that the configuration does not list, balancers
+// that have this master alone, and clients that look like balancers and are refused an answer, so that they cannot
+// hear of the hold.
 func (d *departure) nameOthers() {
 	all := d.hearing()
 	for _, b := range d.seen.status.Unlisted {
@@ -344,7 +344,8 @@ func (d *departure) connections() ([]sockets.Connection, error) {
 		return all, err
 	}
 
-	// A silent daemon does not say which connection is its own, which would look like an agent's until the wait is over.
+	// A silent daemon does not say which connection is its own, which would look like an agent's until the wait is
+	// over.
 	var fromElsewhere []sockets.Connection
 	for _, c := range all {
 		if c.Peer.Addr() != c.Local {

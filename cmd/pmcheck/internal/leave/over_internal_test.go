@@ -36,8 +36,8 @@ func TestAHoldThatIsSetAgainKeepsWhatIsNotGiven(t *testing.T) {
 	}
 }
 
-// TestAClockThatJumpsEndsNoHoldOfAStop: the end of a hold is a time of the wall clock. A command's end is what was asked
-// for.
+// TestAClockThatJumpsEndsNoHoldOfAStop: the end of a hold is a time of the wall clock. A command's end is what was
+// asked for.
 func TestAClockThatJumpsEndsNoHoldOfAStop(t *testing.T) {
 	for name, r := range map[string]Request{
 		"a stop":    {Stop: &Guard{Limits: turnOf(time.Minute)}},

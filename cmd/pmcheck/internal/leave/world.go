@@ -73,9 +73,9 @@ func NewWorld(c config.Config) World {
 	return w
 }
 
-// daemonRuns reports whether a daemon runs: systemd has a process of it, or starts or stops one, or a daemon outside its
-// unit answers. Without systemd, any process that accepts connections on the daemon's port is taken for it; with systemd
-// that may be pmcheck.socket alone.
+// daemonRuns reports whether a daemon runs: systemd has a process of it, or starts or stops one, or a daemon outside
+// its unit answers. Without systemd, any process that accepts connections on the daemon's port is taken for it; with
+// systemd that may be pmcheck.socket alone.
 func daemonRuns(ctx context.Context, listen string) bool {
 	ctx, cancel := context.WithTimeout(ctx, runsTime)
 	defer cancel()

@@ -42,7 +42,8 @@ func TestAHoldIsAnothersOnceItWasReplaced(t *testing.T) {
 	}
 }
 
-// TestACommandDoesNotLiftTheHoldOfTheNext: the second of two equal commands has taken the hold over, and the first ends.
+// TestACommandDoesNotLiftTheHoldOfTheNext: the second of two equal commands has taken the hold over, and the first
+// ends.
 func TestACommandDoesNotLiftTheHoldOfTheNext(t *testing.T) {
 	ordinary(2).run(t, func(ctx context.Context, p *pool) {
 		m := p.members[0]

@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// HeardUsual is how long a daemon must have listened to have heard the usual balancer, and HeardAll to have heard
-	// slow ones, too.
+	// HeardUsual is how long a daemon must have listened to have heard the usual balancers.
 	HeardUsual = 15 * time.Second
-	HeardAll   = 2 * time.Minute
+	// HeardAll is how long it must have listened to have heard slow balancers, too.
+	HeardAll = 2 * time.Minute
 	// agentRun is how long the run of an agent may take: Puppet's runtimeout.
 	agentRun = time.Hour
 	// ClearFor is how long the way must stay clear: agents pause between requests.

@@ -252,7 +252,8 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 			st(held, running(110*time.Second), believes("0.0.0.0/0", "::/0"), asking()), nil,
 			"unseen: the daemon has listened for 1m50s, and may not have heard every balancer: " +
 				"wait for 10s, or set balancers in pmcheck.yaml"},
-		{"the daemon has listened for two minutes", st(held, running(2*time.Minute), believes("0.0.0.0/0"), asking()), nil, ""},
+		{"the daemon has listened for two minutes", st(held, running(2*time.Minute), believes("0.0.0.0/0"), asking()),
+			nil, ""},
 		{"the daemon has just started, and each listed balancer has asked",
 			st(held, running(3*time.Second), believes("198.51.100.1/32"), asking(trusted)), nil, ""},
 		{"the daemon has just started, and one listed balancer has not asked",
