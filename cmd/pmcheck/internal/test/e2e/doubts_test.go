@@ -42,6 +42,9 @@ func TestDoubts(t *testing.T) {
 		{"status denied", testStatusDenied},
 		{"ciphers", testCiphers},
 		{"name of the agents", testNameOfAgents},
+		{"our copy of the CRL", testOwnLists},
+		{"certificates of other CAs", testCertificatesOfOtherCAs},
+		{"certificate required", testRequiresCertificate},
 	} {
 		if !t.Run(test.name, func(t *testing.T) { test.run(t, s) }) {
 			return // the next one would meet a server in an unknown state
