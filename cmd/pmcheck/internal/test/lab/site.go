@@ -156,7 +156,7 @@ func (s *Site) Configure(yaml string) {
 		s.Host.WriteFile(s.ConfigFile(), yaml, 0o644)
 		return
 	}
-	own := fmt.Sprintf("listen: %s\npuppet: {conf: %s}\n", s.Listen, s.conf)
+	own := fmt.Sprintf("listen: %q\npuppet: {conf: %s}\n", s.Listen, s.conf)
 	const probe = "probe: {"
 	address := "address: localhost:" + Port(s.TB, s.MasterAddress())
 	if !strings.Contains(yaml, probe) {
