@@ -22,11 +22,11 @@ func runAgent(t *testing.T, s *lab.PuppetServer, crl string) error {
 	own := t.TempDir()
 	files := s.CertFiles(agentName)
 	for name, content := range map[string]string{
-		"hosts":                                 "127.0.0.1 localhost " + s.Certname() + "\n",
-		"ssl/certs/ca.pem":                      lab.Read(t, files.CA),
+		"hosts":                                  "127.0.0.1 localhost " + s.Certname() + "\n",
+		"ssl/certs/ca.pem":                       lab.Read(t, files.CA),
 		"ssl/certs/" + agentName + ".pem":        lab.Read(t, files.Certificate),
 		"ssl/private_keys/" + agentName + ".pem": lab.Read(t, files.Key),
-		"ssl/crl.pem":                           crl,
+		"ssl/crl.pem":                            crl,
 	} {
 		lab.Write(t, filepath.Join(own, name), content)
 	}
