@@ -930,7 +930,6 @@ func TestADepartureNamesWhatItDoesNotWaitFor(t *testing.T) {
 
 // TestADepartureSaysWhatProtectsThePool, if anything does not.
 func TestADepartureSaysWhatProtectsThePool(t *testing.T) {
-	blind := func(s *shape) { s.blind, s.DisableOn404 = true, false }
 	others := func(w fleet.Witness) func(*leave.World) {
 		return func(world *leave.World) {
 			world.Fleet = func(context.Context) ([]fleet.Witness, int) { return []fleet.Witness{w}, 0 }

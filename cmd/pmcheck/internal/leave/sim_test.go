@@ -46,6 +46,7 @@ type shape struct {
 	blind     bool // balancers send no view
 	fleet     bool // the other masters are asked
 	listed    bool // the setting balancers names the balancers
+	young     bool // the daemons have just started, without the memory of others, when the masters leave
 	ipv6      bool // the balancers have addresses of one /64
 	longNames bool // the names of the balancers are too long for a daemon
 	tracks    bool // the servers of the pool's backend track those of the one for turns, and are not checked
@@ -425,6 +426,15 @@ func (m *member) withoutDaemon(after, out time.Duration) {
 	m.tracker, m.started, m.noDaemon = next, time.Now(), false
 }
 
+// forgets replaces the daemon by one that has the memory of none.
+func (m *member) forgets() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.tracker = new(balancer.Tracker)
+	m.started = time.Now()
+	m.listens = time.Now()
+}
+
 // saved returns what is left of a list that one daemon writes and the next one reads.
 func saved(list balancer.List) (read balancer.List) {
 	data, err := json.Marshal(list)
@@ -498,7 +508,6 @@ func TestSimulatedPools(t *testing.T) {
 	far := func(s *shape) { s.RoundTrip = 50 * time.Millisecond }
 	balancers := func(n int) func(*shape) { return func(s *shape) { s.balancers = n } }
 	twoOut := func(s *shape) { s.maxOut = 2 }
-	withBudget := func(s *shape) { s.budget = true }
 	for name, s := range map[string]shape{
 		"a pair":                        ordinary(2, turns),
 		"a pair, locked":                ordinary(2, turns, locked, far),
@@ -619,10 +628,15 @@ func ordinary(masters int, change ...func(*shape)) shape {
 // withFleet has the masters ask each other, since balancers send no view.
 func withFleet(s *shape) { s.fleet, s.blind, s.DisableOn404 = true, true, false }
 
-func turns(s *shape)     { s.turns = true }
-func alsoFleet(s *shape) { s.fleet = true }
-func listed(s *shape)    { s.listed = true }
-func ipv6(s *shape)      { s.ipv6 = true }
+// blind has balancers that send no view.
+func blind(s *shape) { s.blind, s.DisableOn404 = true, false }
+
+func turns(s *shape)      { s.turns = true }
+func alsoFleet(s *shape)  { s.fleet = true }
+func withBudget(s *shape) { s.budget = true }
+func listed(s *shape)     { s.listed = true }
+func young(s *shape)      { s.young = true }
+func ipv6(s *shape)       { s.ipv6 = true }
 
 func (p *pool) assertNoOutage(t *testing.T) {
 	t.Helper()
