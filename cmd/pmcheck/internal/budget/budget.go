@@ -231,7 +231,7 @@ func Hint(err error) string {
 
 	switch said.Code {
 	case "28000": // invalid_authorization_specification
-		return "pg_hba.conf and pg_ident.conf of the database must let this host's certificate in: see leaving.md"
+		return "pg_hba.conf and pg_ident.conf of the database must let this host's certificate in: see leaving-reference.md"
 	case "3F000", "42883": // invalid_schema_name, undefined_function
 		return "its schema is missing: see pmcheck budget --schema"
 	}

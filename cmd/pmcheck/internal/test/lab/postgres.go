@@ -21,7 +21,7 @@ import (
 // postgresHost is the name in the server's certificate.
 const postgresHost = "localhost"
 
-// A Postgres is Debian's PostgreSQL server, set up as in leaving.md: TLS with a certificate
+// A Postgres is Debian's PostgreSQL server, set up as in leaving-reference.md: TLS with a certificate
 // of a Puppet CA, and masters that log in with their own certificates.
 type Postgres struct {
 	tb      testing.TB
