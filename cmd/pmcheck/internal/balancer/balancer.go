@@ -171,6 +171,12 @@ func (b *Balancer) Backend() string {
 	return backend
 }
 
+// Server returns HAProxy's name for the master in its backend.
+func (b *Balancer) Server() string {
+	_, server, _ := strings.Cut(b.Name, "/")
+	return server
+}
+
 // Turns reports whether the balancer is a backend without agents, in which masters take turns.
 func (b *Balancer) Turns() bool { return b.Backend() == TurnBackend }
 
@@ -275,8 +281,17 @@ type Check struct {
 	Listed  bool   // the setting balancers contains the client's network
 }
 
-// Label returns the name of the balancer in messages.
+// Label returns the name of the balancer in messages: lb1/puppet is the backend puppet of the HAProxy lb1, and a
+// balancer without a view has only its address.
 func (b *Balancer) Label() string {
+	if backend := b.Backend(); backend != "" {
+		return b.HAProxy() + "/" + backend
+	}
+	return b.HAProxy()
+}
+
+// HAProxy returns the name of the HAProxy of which the balancer is a backend, or the balancer's address.
+func (b *Balancer) HAProxy() string {
 	if b.Node != "" {
 		return b.Node
 	}

@@ -2,7 +2,7 @@ package balancer
 
 import (
 	"cmp"
-	"slices"
+	"fmt"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/text"
@@ -40,8 +40,9 @@ func NewRule(m monitor.Moment, leaves func(service drain.Service) bool, maxOut c
 	}
 }
 
-// Keeps returns why balancers of the service keep a master that is leaving. If the master is ready, it returns why
-// they would keep it. With a budget, which counts the masters that are out, they would only ask for another server.
+// Keeps returns, for each balancer of the service that keeps a master which is leaving, why it does. If the master is
+// ready, it returns why they would keep it. With a budget, which counts the masters that are out, they would only ask
+// for another server.
 func (r Rule) Keeps(all List, budget bool) (list []obstacle.Obstacle) {
 	trial := r.mode == drain.Ready
 	if trial {
@@ -59,13 +60,14 @@ func (r Rule) Keeps(all List, budget bool) (list []obstacle.Obstacle) {
 			continue
 		}
 		why, keeps := r.keptBy(b, all)
-		if !keeps || slices.Contains(list, why) {
+		if !keeps {
 			continue
 		}
 		// Without a hold every balancer has the master in, so all but the first would wait for another.
 		if trial && why.Kind == obstacle.Order {
 			continue
 		}
+		why.Of = b.Label() // the reason may be another balancer
 		list = append(list, why)
 	}
 	return list
@@ -84,7 +86,7 @@ func (r Rule) keptBy(b *Balancer, all List) (why obstacle.Obstacle, keeps bool) 
 
 	// All that is known is that the holds are not: agents stay where no view shows that they can go elsewhere.
 	if !b.SendsView() {
-		return obstacle.New(obstacle.Turn, "balancer %s sends no view, and the holds cannot be read", b.Label()), true
+		return b.needs(obstacle.Turn, "sends no view, and the holds cannot be read"), true
 	}
 
 	if b.Spare() == 0 { // its agents would go nowhere; a pool whose other server has died heals by itself
@@ -129,7 +131,7 @@ func (r Rule) mustWait(b *Balancer, all List) (why obstacle.Obstacle, waits bool
 		return b.without(r.now), true
 	}
 	if !b.fitted {
-		return obstacle.New(obstacle.Turn, "balancer %s has its other servers only since now", b.Label()), true
+		return b.needs(obstacle.Turn, "has had enough other servers in one check only"), true
 	}
 
 	for _, o := range r.others(b, all) {
@@ -140,7 +142,7 @@ func (r Rule) mustWait(b *Balancer, all List) (why obstacle.Obstacle, waits bool
 			return o.without(r.now), true
 		}
 		if o.Sends(r.now) && o.before(b) {
-			return obstacle.New(obstacle.Order, "balancer %s comes first", o.Label()), true
+			return o.needs(obstacle.Order, "comes first"), true
 		}
 	}
 	return why, false
@@ -153,7 +155,7 @@ func (r Rule) takesBack(b *Balancer, all List) (why obstacle.Obstacle, takesBack
 	// master may leave that one meanwhile, and then wait for this one, for ever.
 	for _, o := range r.others(b, all) {
 		if o.Sends(r.now) && o.before(b) {
-			return obstacle.New(obstacle.Order, "balancer %s comes first", o.Label()), true
+			return o.needs(obstacle.Order, "comes first"), true
 		}
 	}
 
@@ -215,14 +217,29 @@ func (b *Balancer) fits(maxOut config.MaxOut, now time.Time) bool {
 
 // without says which server the balancer cannot do without: this one, or a server that is missing.
 func (b *Balancer) without(now time.Time) obstacle.Obstacle {
+	others := b.View.OthersWeight()
+	isDoubted := b.Spare() == 0 && others > 0
+	if isDoubted {
+		return b.needs(obstacle.Turn, "has just started, and may not have checked its other servers yet")
+	}
+
 	missing, since := b.Missing(now)
 	if missing == 0 {
 		return b.Alone()
 	}
-	if b.Spare() == 0 {
-		return obstacle.New(obstacle.Turn, "balancer %s has had no other server for %s", b.Label(), text.Age(since))
+	if others == 0 {
+		return b.needs(obstacle.Turn, "has no other server than %s now, and has been missing one for %s",
+			b.Server(), text.Age(since))
 	}
-	return obstacle.New(obstacle.Turn, "balancer %s has been missing a server for %s", b.Label(), text.Age(since))
+	return b.needs(obstacle.Turn, "has been missing a server for %s (the others weigh %d of %d)",
+		text.Age(since), others, b.OthersWeight)
+}
+
+// needs returns the obstacle that the balancer cannot do without this master yet.
+func (b *Balancer) needs(kind obstacle.Kind, format string, args ...any) obstacle.Obstacle {
+	why := obstacle.New(kind, "balancer %s %s", b.Label(), fmt.Sprintf(format, args...))
+	why.Of = b.Label()
+	return why
 }
 
 // TooMany says that a balancer may ask that is not remembered.
@@ -232,13 +249,12 @@ func TooMany() obstacle.Obstacle {
 
 // UnreadableView says that it is not known which servers the balancer has.
 func (b *Balancer) UnreadableView() obstacle.Obstacle {
-	return obstacle.New(obstacle.Unseen, "balancer %s sends a view that cannot be read: are its names longer than %d "+
-		"characters?", b.Label(), maxText)
+	return b.needs(obstacle.Unseen, "sends a view that cannot be read: are its names longer than %d characters?", maxText)
 }
 
 // Alone says that the balancer has no other server.
 func (b *Balancer) Alone() obstacle.Obstacle {
-	return obstacle.New(obstacle.Last, "balancer %s has no other server for %s", b.Label(), b.Name)
+	return b.needs(obstacle.Last, "has no other server than %s", b.Server())
 }
 
 // before orders balancers, the same on each master: by node, then by the name of the backend.

@@ -245,7 +245,7 @@ func TestWhatWouldKeepAReadyMaster(t *testing.T) {
 	}
 	hides := lb("lb3", 100, 100)
 	hides.Codes.Drain = 200
-	const missing = "balancer lb2 has been missing a server for 1m"
+	const missing = "balancer lb2/puppet has been missing a server for 1m (the others weigh 100 of 200)"
 	for _, tt := range []struct {
 		name          string
 		balancers     []Balancer
@@ -253,14 +253,66 @@ func TestWhatWouldKeepAReadyMaster(t *testing.T) {
 	}{
 		{"two that can do without", []Balancer{lb("lb1", 200, 100), lb("lb2", 200, 100), hides}, "", ""},
 		{"one misses a server", []Balancer{lb("lb1", 300, 200), lb("lb2", 200, 200)}, missing, ""},
-		{"one has no other", []Balancer{lb("lb1", 100, 0)}, "balancer lb1 has no other server for puppet/m1",
-			"balancer lb1 has no other server for puppet/m1"},
+		{"one has no other", []Balancer{lb("lb1", 100, 0)}, "balancer lb1/puppet has no other server than m1",
+			"balancer lb1/puppet has no other server than m1"},
 	} {
 		for budget, want := range map[bool]string{false: tt.without, true: tt.with} {
 			r := fakeHolds{drain.Ready, drain.Firm}.rule("server", config.MaxOut{Number: 1}, now)
 			if got := obstacle.Summary(r.Keeps(tt.balancers, budget)); got != want {
 				t.Errorf("%s, budget %v: %q, want %q", tt.name, budget, got, want)
 			}
+		}
+	}
+}
+
+// TestKeepsNamesEachBalancerAndItsReason: two backends of one HAProxy are two balancers, and a reason names the backend
+// and this master's server in it, as far as the view says.
+func TestKeepsNamesEachBalancerAndItsReason(t *testing.T) {
+	now := time.Now()
+	backend := func(name string, total int) Balancer {
+		return Balancer{
+			Node:         "lb1",
+			Name:         name + "/m1",
+			Service:      "server",
+			Codes:        answer.Codes{Drain: 404},
+			View:         &View{State: "UP", Weight: 100, WeightTotal: total},
+			OthersWeight: 100,
+			OthersSeen:   now.Add(-54 * time.Second),
+			UnitWeight:   100,
+			fitted:       true,
+		}
+	}
+	starts := backend("puppet", 200)
+	starts.starts = true
+	young := backend("puppet", 200)
+	young.fitted = false
+	for _, tt := range []struct {
+		name      string
+		balancers List
+		want      string
+	}{
+		{"the other server is out", List{backend("0-turn", 100), backend("puppet", 100)},
+			"lb1/0-turn: balancer lb1/0-turn has no other server than m1 now, and has been missing one for 54s; " +
+				"lb1/puppet: balancer lb1/puppet has no other server than m1 now, and has been missing one for 54s"},
+		{"the other server comes back slowly", List{backend("puppet", 113)},
+			"lb1/puppet: balancer lb1/puppet has been missing a server for 54s (the others weigh 13 of 100)"},
+		{"the backend for turns cannot do without it", List{backend("0-turn", 113), backend("puppet", 200)},
+			"lb1/0-turn: balancer lb1/0-turn has been missing a server for 54s (the others weigh 13 of 100); " +
+				"lb1/puppet: balancer lb1/0-turn has been missing a server for 54s (the others weigh 13 of 100)"},
+		{"the backend for turns has not let it go", List{backend("0-turn", 200), backend("puppet", 200)},
+			"lb1/puppet: balancer lb1/0-turn comes first"},
+		{"HAProxy has just started", List{starts},
+			"lb1/puppet: balancer lb1/puppet has just started, and may not have checked its other servers yet"},
+		{"the other server has just come back", List{young},
+			"lb1/puppet: balancer lb1/puppet has had enough other servers in one check only"},
+	} {
+		var got []string
+		r := fakeHolds{drain.Drain, drain.LeavingInTurn}.rule("server", config.MaxOut{Number: 1}, now)
+		for _, o := range r.Keeps(tt.balancers, false) {
+			got = append(got, o.Of+": "+o.Text)
+		}
+		if got := strings.Join(got, "; "); got != tt.want {
+			t.Errorf("%s: %s\n\twant %s", tt.name, got, tt.want)
 		}
 	}
 }

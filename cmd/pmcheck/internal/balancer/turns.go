@@ -28,17 +28,17 @@ func (l List) TurnWarnings(now time.Time) (warnings []string) {
 func (b *Balancer) turnWarning(turns List, now time.Time) string {
 	if len(turns) == 0 {
 		return fmt.Sprintf("balancer %s has no backend %s: two masters that leave in the same "+
-			"moment can leave %s without a server for an interval", b.Label(), TurnBackend, b.Backend())
+			"moment can leave %s without a server for an interval", b.HAProxy(), TurnBackend, b.Backend())
 	}
 	if b.Backend() < TurnBackend {
 		return fmt.Sprintf("balancer %s: the name of backend %s sorts before %s, so turns are "+
-			"taken in it, with its agents: rename it", b.Label(), b.Backend(), TurnBackend)
+			"taken in it, with its agents: rename it", b.HAProxy(), b.Backend(), TurnBackend)
 	}
 	// A balancer that hides the verdict has unhealthy servers, too.
 	comparable := turns[0].comparable(now) && b.comparable(now) && !b.HidesVerdict()
 	if comparable && turns[0].Others() != b.Others() {
 		return fmt.Sprintf("balancer %s: backend %s has %d servers, but %s has %d",
-			b.Label(), TurnBackend, turns[0].Others()+1, b.Backend(), b.Others()+1)
+			b.HAProxy(), TurnBackend, turns[0].Others()+1, b.Backend(), b.Others()+1)
 	}
 	return ""
 }

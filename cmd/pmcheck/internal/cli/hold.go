@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -88,8 +89,8 @@ func mayLeave(c *cli.Context, hold drain.Hold) error {
 	}
 
 	obstacles := h.world.Keeps(c.Context, st, hold.Service, hold.Mode)
-	for _, o := range obstacles {
-		fmt.Fprintln(c.App.Writer, o.Text)
+	for _, line := range obstacle.Texts(obstacles, len(obstacles)) {
+		fmt.Fprintln(c.App.Writer, line)
 	}
 	if len(obstacles) > 0 {
 		return statusOnly(exitRefused)

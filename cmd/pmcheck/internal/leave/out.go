@@ -255,7 +255,7 @@ func (d *departure) nameOthers() {
 			b.Label(), b.Source))
 	}
 	for _, b := range all.Without(d.party.waitsFor(all)) {
-		d.world.Note(fmt.Sprintf("does not wait for balancer %s, which has no other server for %s", b.Label(), b.Name))
+		d.world.Note(fmt.Sprintf("does not wait for balancer %s, which has no other server than %s", b.Label(), b.Server()))
 	}
 	for _, r := range d.seen.status.Refused.Asking(d.seen.status.Time) {
 		d.world.Note("does not wait for what looks like a balancer: " + r.String())
@@ -368,8 +368,7 @@ func (d *departure) remaining(connections []sockets.Connection) (list []status.O
 			continue
 		}
 		if untold := awaited.Untold(v, d.party.mustListen()); len(untold) > 0 {
-			list = append(list, v.Keeps...)
-			list = append(list, untold...)
+			list = append(list, obstacle.Join(v.Keeps, untold)...)
 		}
 		if d.told {
 			list = append(list, d.seen.status.Busy(v, connections)...)

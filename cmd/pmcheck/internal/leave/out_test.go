@@ -277,7 +277,7 @@ func TestOut(t *testing.T) {
 		leaving     = `operator drain "turn";`
 		guard       = `guard drain "";`
 		interrupted = "context deadline exceeded"
-		alone       = "must stay in service: balancer lb0 has no other server for puppet/m000"
+		alone       = "must stay in service: balancer lb0/puppet has no other server than m000"
 	)
 	for _, tt := range []struct {
 		name string
@@ -413,8 +413,9 @@ func TestOut(t *testing.T) {
 			name:    "the other one is expected back, and does not come",
 			setup:   otherDies,
 			request: command(),
-			err:     "not out within 5m0s: balancer lb0 has had no other server for 5m; lb0 still sends (UP, 0 sessions)",
-			within:  5*time.Minute + 2*time.Second,
+			err: "not out within 5m0s: balancer lb0/puppet has no other server than m000 now, " +
+				"and has been missing one for 5m",
+			within: 5*time.Minute + 2*time.Second,
 		},
 		{
 			name:    "the other one is expected back, --now",
@@ -436,7 +437,7 @@ func TestOut(t *testing.T) {
 			setup:   otherDies,
 			request: command(stop, shutdown),
 			kind:    leave.NotIdle,
-			err:     "not idle within 4m30s: balancer lb0 has had no other server",
+			err:     "not idle within 4m30s: balancer lb0/puppet has no other server than m000 now",
 			holds:   guard,
 			least:   4*time.Minute + 30*time.Second,
 			within:  4*time.Minute + 36*time.Second,
@@ -707,7 +708,7 @@ func TestOut(t *testing.T) {
 			name:    "a command beside a balancer that has this master alone",
 			world:   onlyHere,
 			request: command(),
-			err:     "must stay in service: balancer alone has no other server",
+			err:     "must stay in service: balancer alone/puppet has no other server than m000",
 		},
 		{
 			name:    "a command, and a backend for turns has this master alone",
@@ -917,7 +918,7 @@ func TestADepartureNamesWhatItDoesNotWaitFor(t *testing.T) {
 		}
 		said := strings.Join(notes, "\n")
 		for _, want := range []string{
-			"does not wait for balancer alone, which has no other server for puppet/m000",
+			"does not wait for balancer alone/puppet, which has no other server than m000",
 			"does not wait for what looks like a balancer: 192.0.2.9 ",
 			"GET /health",
 		} {

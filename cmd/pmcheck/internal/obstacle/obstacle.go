@@ -5,6 +5,7 @@ package obstacle
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pmcheck/pmcheck/check/text"
@@ -32,6 +33,8 @@ const (
 type Obstacle struct {
 	Kind Kind   `json:"kind"`
 	Text string `json:"text"` // on one line
+	// Of is the balancer that is in the way, by its name in messages; empty if it is none.
+	Of string `json:"of,omitempty"`
 }
 
 // New returns an obstacle with its text.
@@ -47,10 +50,25 @@ func Only(kind Kind, format string, args ...any) []Obstacle {
 // NotKnown returns the obstacle that something is not known, and why.
 func NotKnown(err error) []Obstacle { return Only(Unknown, "%s", err) }
 
-// Texts returns the texts of the first obstacles and, if there are more than most, how many more.
+// Join returns first and, of the other obstacles, those of which first does not say more: a balancer that keeps the
+// master still sends to it. The list is empty only if both are.
+func Join(first, others []Obstacle) []Obstacle {
+	list := slices.Clone(first)
+	for _, o := range others {
+		isSaid := func(f Obstacle) bool { return o.Of != "" && o.Of == f.Of }
+		if !slices.ContainsFunc(first, isSaid) {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// Texts returns the texts of the first obstacles, equal ones once, and, if there are more than most, how many more.
 func Texts(obstacles []Obstacle, most int) (texts []string) {
 	for _, o := range obstacles {
-		texts = append(texts, o.Text)
+		if !slices.Contains(texts, o.Text) {
+			texts = append(texts, o.Text)
+		}
 	}
 	return text.First(texts, most)
 }

@@ -37,6 +37,7 @@ func parse() *template.Template {
 	functions := template.FuncMap{
 		"clock":   text.Clock,
 		"hint":    check.Hint,
+		"texts":   func(list []status.Obstacle) []string { return obstacle.Texts(list, mostTexts) },
 		"when":    text.When,
 		"since":   func(t, now time.Time) string { return text.Age(now.Sub(t)) },
 		"age":     func(seconds float64) string { return text.Age(status.Seconds(seconds)) },
@@ -75,6 +76,9 @@ func (d Document) Write(w http.ResponseWriter, code int) {
 	w.Write(d.body)
 }
 
+// mostTexts is how many obstacles are shown.
+const mostTexts = 5
+
 // A view is what the template is given.
 type view struct {
 	status.Status
@@ -90,7 +94,7 @@ func (p *Page) view(s status.Status) *view {
 
 	may, obstacles := v.Server.MayRestart()
 	v.May = may
-	v.Because = obstacle.Texts(obstacles, 5)
+	v.Because = obstacle.Texts(obstacles, mostTexts)
 
 	pool, _ := v.Server.Pool()
 	v.JRubies = newPlot(p.jrubies.last(s.Time, pool))

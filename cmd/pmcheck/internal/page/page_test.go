@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -96,8 +95,10 @@ func TestSectionsSayWhatIsTrue(t *testing.T) {
 	}{
 		{"idle", drain.Drain, check.Healthy, nil, "headline", "Idle: it may be restarted now."},
 		{"a balancer sends", drain.Drain, check.Healthy, func(_ *status.Status, v *status.ServiceStatus) {
-			v.Obstacles = slices.Repeat([]status.Obstacle{turn}, 6)
-		}, "headline", strings.Repeat("lb1 misses a server ", 5) + "and 1 more"},
+			for _, name := range strings.Fields("lb1 lb1 lb2 lb3 lb4 lb5 lb6") {
+				v.Obstacles = append(v.Obstacles, obstacle.New(obstacle.Balancer, "%s sends", name))
+			}
+		}, "headline", "lb1 sends lb2 sends lb3 sends lb4 sends lb5 sends and 1 more"},
 		{"leaving", drain.Drain, check.Healthy, func(_ *status.Status, v *status.ServiceStatus) {
 			v.Leaving, v.Keeps = drain.LeavingInTurn, []status.Obstacle{turn}
 		}, "headline", "It has not left yet: do not restart it. lb1 misses a server"},

@@ -142,7 +142,7 @@ func (s Status) lag(v ServiceStatus, b *Balancer) (why Obstacle) {
 
 	isBack := b.View.Steps == 0 && b.View.Sends()
 	if !isBack {
-		return behind(b, "does not send yet (%s, %d sessions)", b.View, b.View.Sessions)
+		return behind(b, "does not send yet (%s)", stands(b.View))
 	}
 	return why
 }
@@ -151,7 +151,7 @@ func (s Status) lag(v ServiceStatus, b *Balancer) (why Obstacle) {
 func (s Status) stillSends(b *Balancer) (why Obstacle) {
 	// A balancer that has the master out may be about to take it back, because the pool needs it: the last answer tells.
 	if b.View.Sends() || !b.Refused() {
-		return behind(b, "still sends (%s, %d sessions)", b.View, b.View.Sessions)
+		return behind(b, "still sends (%s)", stands(b.View))
 	}
 	if b.Sends(s.Time) {
 		return behind(b, "may still send: two HAProxies have its node, address and %s, and one had the master UP %s ago",
@@ -160,8 +160,18 @@ func (s Status) stillSends(b *Balancer) (why Obstacle) {
 	return why
 }
 
+// stands says how the master stands with a balancer, by its view.
+func stands(v *View) string {
+	if v.Sessions == 1 {
+		return v.String() + ", 1 session"
+	}
+	return fmt.Sprintf("%s, %d sessions", v, v.Sessions)
+}
+
 func behind(b *Balancer, format string, args ...any) Obstacle {
-	return obstacle.New(obstacle.Balancer, "%s %s", b.Label(), fmt.Sprintf(format, args...))
+	why := obstacle.New(obstacle.Balancer, "%s %s", b.Label(), fmt.Sprintf(format, args...))
+	why.Of = b.Label()
+	return why
 }
 
 // Unseen returns why the daemon may not know every balancer: more ask than it remembers, or it has not listened as long

@@ -183,10 +183,10 @@ func texts(obstacles []status.Obstacle) string {
 func TestStandingNamesEachObstacle(t *testing.T) {
 	const (
 		running3s  = "unseen: the daemon has listened for 3s, and may not have heard every balancer"
-		stillSends = "balancer: lb1 still sends (UP, 3 sessions)"
-		unseen     = "balancer: lb1 has not asked since the hold changed (asks every 2s)"
+		stillSends = "balancer: lb1/puppet still sends (UP, 3 sessions)"
+		unseen     = "balancer: lb1/puppet has not asked since the hold changed (asks every 2s)"
 		unlisted   = "; if it is not a balancer, set balancers in pmcheck.yaml"
-		down       = "balancer: lb1 does not send yet (DOWN, 0 sessions)"
+		down       = "balancer: lb1/puppet does not send yet (DOWN, 0 sessions)"
 		inUse      = "agent: 1 connection in use, from 192.0.2.1"
 		gateOpen   = "gate: the gate is open: its reason"
 	)
@@ -209,44 +209,46 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 		{"out", st(held, asking()), nil, ""},
 		{"sends", st(held, asking(sends)), nil, stillSends},
 		{"is told 200 again, since the pool needs the master", st(held, asking(told200)), nil,
-			"balancer: lb1 still sends (DOWN, 0 sessions)"},
+			"balancer: lb1/puppet still sends (DOWN, 0 sessions)"},
 		{"leaving, and a view cannot be read", st(held, leaving, asking(told(200, 9, 9), unreadable)), nil,
-			"unseen: balancer lb1 sends a view that cannot be read: are its names longer than 128 characters?" + unlisted},
+			"unseen: balancer lb1/puppet sends a view that cannot be read: are its names longer than 128 characters?" +
+				unlisted},
 		{"firm, and a view cannot be read", st(held, asking(told(503, 9, 2), unreadable)), nil,
-			"balancer: lb1 was told 2 of 3 times" + unlisted},
+			"balancer: lb1/puppet was told 2 of 3 times" + unlisted},
 		{"a balancer may ask that is not remembered", st(held, leaving, asking(), crowd(time.Second)), nil,
 			"unseen: more balancers ask than are remembered: set balancers in pmcheck.yaml"},
 		{"all that ask have asked again", st(held, leaving, asking(), crowd(0)), nil, ""},
 		{"leaving, and a balancer never had another server", st(held, leaving, asking(sends)), nil, stillSends},
 		{"leaving, and a balancer has just started", st(held, leaving, asking(starts)), nil,
-			"balancer: lb1 still sends (UP 2/3, 3 sessions)"},
+			"balancer: lb1/puppet still sends (UP 2/3, 3 sessions)"},
 		{"leaving, and a balancer has had another server", st(held, leaving, asking(sends, pooled)), nil, stillSends},
 		{"has not asked since", st(held, asking(sends, early)), nil, unseen},
 		{"has it DOWN since before the hold", st(held, asking(early)), nil, ""},
 		{"was refused for the last time", st(held, asking(lastStep, silent(9))), nil,
-			"balancer: lb1 still sends (UP 1/3, 3 sessions)"},
+			"balancer: lb1/puppet still sends (UP 1/3, 3 sessions)"},
 		{"was refused for the last time, and has not asked for longer than usual", st(held, asking(lastStep, silent(11))),
 			nil, ""},
 		{"the same, with a downinter of half a minute", st(held, asking(lastStep, silent(11), downinter(30))), nil,
-			"balancer: lb1 still sends (UP 1/3, 3 sessions)"},
+			"balancer: lb1/puppet still sends (UP 1/3, 3 sessions)"},
 		{"the same, with a downinter of three minutes", st(held, asking(lastStep, silent(11), downinter(180))), nil, ""},
 		{"not refused for the last time, and silent", st(held, asking(starts, silent(50))), nil,
-			"balancer: lb1 still sends (UP 2/3, 3 sessions)"},
+			"balancer: lb1/puppet still sends (UP 2/3, 3 sessions)"},
 		{"two HAProxies with one name, of which one said UP", st(held, asking(twins, upSeen(3))), nil,
-			"balancer: lb1 may still send: two HAProxies have its node, address and puppet/m1, and one had the master UP 3s " +
-				"ago"},
+			"balancer: lb1/puppet may still send: two HAProxies have its node, address and puppet/m1, and one had the master " +
+				"UP 3s ago"},
 		{"two HAProxies with one name, of which none has said UP lately", st(held, asking(twins, upSeen(11))), nil, ""},
 		{"one HAProxy that said UP", st(held, asking(upSeen(3))), nil, ""},
 		{"has asked once, and not since", st(held, asking(sends, early, once)), nil,
-			"balancer: lb1 has not asked since the hold changed"},
+			"balancer: lb1/puppet has not asked since the hold changed"},
 		{"hides the hold from itself", st(held, asking(sends, hides, early)), nil, ""},
 		{"hides drain, in maint", st(drain.Maint, asking(sends, hides)), nil, stillSends},
 		{"without a view, refused twice", st(held, asking(told(503, 50, 2))), nil,
-			"balancer: lb1 was told 2 of 3 times" + unlisted},
+			"balancer: lb1/puppet was told 2 of 3 times" + unlisted},
 		{"without a view, refused three times", st(held, asking(told(503, 50, 3))), nil, ""},
-		{"without a view, listed", st(held, asking(told(503, 3, 1), trusted)), nil, "balancer: lb1 was told 1 of 3 times"},
+		{"without a view, listed", st(held, asking(told(503, 3, 1), trusted)), nil,
+			"balancer: lb1/puppet was told 1 of 3 times"},
 		{"without a view, told 200 again by a daemon that hung", st(held, asking(told(200, 50, 50))), nil,
-			"balancer: lb1 was told 0 of 3 times" + unlisted},
+			"balancer: lb1/puppet was told 0 of 3 times" + unlisted},
 		{"the daemon has just started", st(held, running(3*time.Second)), nil, running3s},
 		{"the daemon has just started, and every client is believed",
 			st(held, running(110*time.Second), believes("0.0.0.0/0", "::/0"), asking()), nil,
@@ -261,7 +263,7 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 		{"the daemon has just started, and which balancers of a network ask is not known",
 			st(held, running(3*time.Second), believes("198.51.100.0/24"), asking(trusted)), nil, running3s},
 		{"a client may prove to be a balancer", st(held, asking(told(503, 2, 2))), nil,
-			"balancer: lb1 was told 2 of 3 times" + unlisted},
+			"balancer: lb1/puppet was told 2 of 3 times" + unlisted},
 		{"a client may prove to be a balancer, and has been told", st(held, asking(told(503, 4, 3))), nil, ""},
 		{"a client has asked once, as a person does", st(held, asking(told(503, 1, 1))), nil, ""},
 		{"ready, and a client may prove to be a balancer", st(ready, serves, asking(told(200, 2, 2))), nil, ""},
@@ -307,11 +309,11 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 		{"ready, not healthy", st(ready), nil, "answer: /server is ready"},
 		{"ready, still out", st(ready, serves, asking()), nil, down},
 		{"ready, on the way up", st(ready, serves, asking(starts)), nil,
-			"balancer: lb1 does not send yet (UP 2/3, 3 sessions)"},
+			"balancer: lb1/puppet does not send yet (UP 2/3, 3 sessions)"},
 		{"ready, has not asked since", st(ready, serves, asking(sends, early)), nil, unseen},
 		{"ready, without a view", st(ready, serves, asking(told(200, 50, 3))), nil, ""},
 		{"ready, without a view, told once", st(ready, serves, asking(told(200, 50, 1))), nil,
-			"balancer: lb1 was told 1 of 3 times" + unlisted},
+			"balancer: lb1/puppet was told 1 of 3 times" + unlisted},
 		{"ready, gate closed", st(ready, serves, closed), nil, "gate: the gate is still closed: its reason"},
 		{"ready, gate open", st(ready, serves, open), nil, ""},
 	} {
@@ -390,7 +392,7 @@ func TestAStatusSaysWhatIsInTheWay(t *testing.T) {
 			service:   drain.Master,
 			mode:      drain.Ready,
 			balancers: missesOne,
-			keeps:     "turn: balancer lb1 has been missing a server for 1m",
+			keeps:     "turn: balancer lb1/puppet has been missing a server for 1m (the others weigh 1 of 2)",
 		},
 		{
 			name:      "ready, and the budget is used up",
@@ -492,7 +494,7 @@ func TestInServiceMeansThatTheNextMasterMayLeave(t *testing.T) {
 	}
 	const (
 		kept   = "budget: its slot in the budget is free once it has been back for 30s"
-		caDown = "balancer: lb2 does not send yet (DOWN, 0 sessions)"
+		caDown = "balancer: lb2/puppet does not send yet (DOWN, 0 sessions)"
 	)
 	up := asking(sends)
 	for _, tt := range []struct {
@@ -507,7 +509,7 @@ func TestInServiceMeansThatTheNextMasterMayLeave(t *testing.T) {
 		{"the CA needs no slot", st(drain.Ready, serves, up, slot()), "ca", ""},
 		{"the database does not answer", st(drain.Ready, serves, up, slot(noDatabase)), "", ""},
 		{"a balancer does not send yet", st(drain.Ready, serves, asking(), slot()), "",
-			"balancer: lb1 does not send yet (DOWN, 0 sessions)"},
+			"balancer: lb1/puppet does not send yet (DOWN, 0 sessions)"},
 		{"the database was not asked since", st(drain.Ready, serves, up, slot(free, behind)), "", kept},
 		{"the CA is not healthy", st(drain.Ready, serves, up, ca(503)), "", ""},
 		{"the CA is healthy", st(drain.Ready, serves, up, ca(200)), "", caDown},

@@ -99,8 +99,9 @@ type ServiceStatus struct {
 	Obstacles []Obstacle `json:"obstacles,omitempty"`
 	// Leaving is what the hold waits for, if the work of its holder has not begun.
 	Leaving drain.Leaving `json:"leaving,omitempty"`
-	// Keeps are the balancers that would not lose this master now. A service that is leaving waits for them. While it is
-	// ready, they are what would be refused or waited for, with what the budget of the pool says. A fleet has to be asked.
+	// Keeps are the balancers that would not lose this master now, one obstacle for each. A service that is leaving waits
+	// for them. While it is ready, they are what would be refused or waited for, with what the budget of the pool says. A
+	// fleet has to be asked.
 	Keeps []Obstacle `json:"keeps,omitempty"`
 }
 
@@ -241,7 +242,7 @@ func (s ServiceStatus) MayRestart() (says string, obstacles []Obstacle) {
 func (s ServiceStatus) mayRestartHeld() (says string, obstacles []Obstacle) {
 	isLeaving := s.Leaving != drain.Firm
 	if isLeaving && len(s.Keeps)+len(s.Obstacles) > 0 {
-		return "It has not left yet: do not restart it.", append(slices.Clone(s.Keeps), s.Obstacles...)
+		return "It has not left yet: do not restart it.", obstacle.Join(s.Keeps, s.Obstacles)
 	}
 
 	// It has left, or nothing keeps it from leaving.

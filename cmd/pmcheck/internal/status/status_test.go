@@ -120,7 +120,8 @@ func stranger(b *status.Balancer) { b.Listed = false }
 
 func TestMayRestart(t *testing.T) {
 	inTheWay := []status.Obstacle{{Kind: obstacle.Agent, Text: "an agent"}}
-	last := []status.Obstacle{{Kind: obstacle.Last, Text: "the last"}}
+	last := []status.Obstacle{{Kind: obstacle.Last, Text: "the last", Of: "lb1/puppet"}}
+	sends := []status.Obstacle{{Kind: obstacle.Balancer, Text: "lb1/puppet still sends", Of: "lb1/puppet"}}
 	const ready, held, healthy, warming = drain.Ready, drain.Drain, check.Healthy, check.Warming
 	for _, tt := range []struct {
 		mode             drain.Mode
@@ -141,7 +142,7 @@ func TestMayRestart(t *testing.T) {
 		{mode: held, health: healthy, keeps: inTheWay, says: "Idle: it may be restarted now."},
 		{mode: held, leaving: drain.LeavingInTurn, health: healthy, keeps: last, obstacles: inTheWay,
 			says: "It has not left yet: do not restart it.", shown: 2},
-		{mode: held, leaving: drain.LeavingInTurn, health: healthy, keeps: last,
+		{mode: held, leaving: drain.LeavingInTurn, health: healthy, keeps: last, obstacles: sends,
 			says: "It has not left yet: do not restart it.", shown: 1},
 		{mode: held, leaving: drain.LeavingInTurn, health: healthy, obstacles: inTheWay,
 			says: "It has not left yet: do not restart it.", shown: 1},

@@ -43,7 +43,7 @@ func scenes(now time.Time) []scene {
 			UntilReboot: true},
 	}
 	s.Services[0].Obstacles = []lab.Obstacle{
-		{Text: "lb2 still sends (UP 2/3, 11 sessions)"},
+		{Text: "lb2/puppet still sends (UP 2/3, 11 sessions)"},
 		{Text: "POST /puppet/v3/catalog/web11.example.com for 41 s"},
 		{Text: "3 connections in use, one from 2001:db8::1234:5678"},
 	}

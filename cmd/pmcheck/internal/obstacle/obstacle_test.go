@@ -1,0 +1,49 @@
+package obstacle_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
+)
+
+// TestOneObstacleIsOneLine: a balancer that keeps the master also still sends, and one reason may hold for several.
+func TestOneObstacleIsOneLine(t *testing.T) {
+	of := func(balancer, text string) obstacle.Obstacle { return obstacle.Obstacle{Of: balancer, Text: text} }
+	first := "balancer lb1/0-turn comes first"
+	keeps := []obstacle.Obstacle{of("lb1/ca", first), of("lb1/puppet", first)}
+	others := []obstacle.Obstacle{
+		of("", "the daemon has listened for 3s"),
+		of("lb1/0-turn", "lb1/0-turn still sends"),
+		of("lb1/puppet", "lb1/puppet still sends"),
+	}
+	for _, tt := range []struct {
+		name         string
+		first, other []obstacle.Obstacle
+		want         string
+	}{
+		{"none", nil, nil, ""},
+		{"balancers that keep the master", keeps, nil, first},
+		{"balancers that only send", nil, others[1:], "lb1/0-turn still sends; lb1/puppet still sends"},
+		{"both", keeps, others, first + "; the daemon has listened for 3s; lb1/0-turn still sends"},
+		{"two that are of no balancer", others[:1], others[:1], "the daemon has listened for 3s"},
+	} {
+		got := obstacle.Join(tt.first, tt.other)
+		if text := obstacle.Summary(got); text != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, text, tt.want)
+		}
+		if isClear := len(tt.first)+len(tt.other) == 0; isClear != (len(got) == 0) {
+			t.Errorf("%s: %v", tt.name, got)
+		}
+	}
+}
+
+func TestTextsSaysHowManyAreLeftOut(t *testing.T) {
+	var list []obstacle.Obstacle
+	for _, text := range strings.Fields("a a b c c d") {
+		list = append(list, obstacle.New(obstacle.Agent, "%s", text))
+	}
+	if got := strings.Join(obstacle.Texts(list, 3), " "); got != "a b c and 1 more" {
+		t.Errorf("%q", got)
+	}
+}
