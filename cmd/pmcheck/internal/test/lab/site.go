@@ -31,8 +31,8 @@ type SiteOptions struct {
 	Server *PuppetServer
 	// Listen is the address that pmcheck answers on. Default a port of 127.0.0.1.
 	Listen string
-	// Remembers gives pmcheck a runtime directory, as systemd does, in which a daemon leaves what the
-	// next goes on from.
+	// Remembers keeps pmcheck's runtime directory over its restarts, as systemd does. A daemon leaves there what the next
+	// goes on from. Otherwise each daemon knows nothing but that balancers have been heard for an hour.
 	Remembers bool
 	// Puppet is a real master on a booted Host. The systemd of that host runs pmcheck: see
 	// Install. Of the other options, only YAML is used then.
@@ -56,10 +56,11 @@ type Site struct {
 	Net     *Network          // of Host; nil is that of the test process
 	HAProxy *HAProxy          // started by Balance
 
-	conf    string // path of puppet.conf
-	runtime string // directory; empty if the daemon has none
-	daemon  *process
-	client  *http.Client
+	conf      string // path of puppet.conf
+	runtime   string // directory; empty on a Host
+	remembers bool
+	daemon    *process
+	client    *http.Client
 }
 
 // NewSite makes the files of a site. Start starts its pmcheck, except on a Host, where
@@ -96,9 +97,8 @@ func NewSite(tb testing.TB, opts SiteOptions) *Site {
 	s.Holds = &drain.Store{Persistent: filepath.Join(s.Dir, "holds"), UntilReboot: filepath.Join(s.Dir, "run")}
 	Must(tb, os.Mkdir(s.Holds.Persistent, 0o755))
 	Must(tb, os.Mkdir(s.Holds.UntilReboot, 0o755))
-	if opts.Remembers {
-		s.runtime = tempDir(tb)
-	}
+	s.runtime = tempDir(tb)
+	s.remembers = opts.Remembers
 	s.Configure(opts.YAML)
 	return s
 }

@@ -73,7 +73,28 @@ func (s *Site) Install(deb string) {
 // Start starts the daemon of a site on this machine. The daemon is killed when the test ends.
 func (s *Site) Start() {
 	s.TB.Helper()
+	s.age()
 	s.daemon = start(s.TB, s.Command("serve"), s.logFile())
+}
+
+// age leaves to the next daemon that balancers have been heard for an hour, and nothing else unless the site remembers
+// more: a command waits two minutes beside a daemon that is young.
+func (s *Site) age() {
+	s.TB.Helper()
+	memory := filepath.Join(s.runtime, "memory.json")
+	if _, err := os.Stat(memory); err == nil && s.remembers {
+		return
+	}
+
+	files, err := os.ReadDir(s.runtime)
+	Must(s.TB, err)
+	for _, f := range files {
+		Must(s.TB, os.Remove(filepath.Join(s.runtime, f.Name())))
+	}
+	now := time.Now()
+	data, err := json.Marshal(map[string]time.Time{"saved": now, "listens_since": now.Add(-time.Hour)})
+	Must(s.TB, err)
+	Must(s.TB, os.WriteFile(memory, data, 0o600))
 }
 
 // Signal sends a signal to the daemon.
