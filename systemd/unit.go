@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/dbus"
@@ -29,10 +30,18 @@ type UnitState struct {
 	Cgroup uint64
 	// User is the id of the user that it runs as; 0 if that is root, or not known.
 	User uint32
+	// Guarded is set if its guard, see GuardUnit, takes the master out before the unit stops.
+	Guarded bool
 }
 
 // Runs reports whether the unit is started, or is about to be.
 func (s UnitState) Runs() bool { return s.Unit != "" && s.Active != "inactive" && s.Active != "failed" }
+
+// guardPrefix begins the name of each guard.
+const guardPrefix = "pmcheck-guard@"
+
+// GuardUnit returns the name of the unit that guards a service: its stop runs before that of the service.
+func GuardUnit(service string) string { return guardPrefix + serviceUnit(service) }
 
 // Signals take effect immediately. The state is also read at intervals, to find units
 // that were installed meanwhile, and to notice a bus that has gone away.
@@ -52,7 +61,7 @@ const (
 func WatchUnit(ctx context.Context, services []string, changed func(UnitState)) {
 	w := &unitWatch{changed: changed}
 	for _, name := range services {
-		w.names = append(w.names, serviceUnit(name))
+		w.names = append(w.names, serviceUnit(name), GuardUnit(name))
 	}
 
 	for ctx.Err() == nil {
@@ -70,7 +79,7 @@ func WatchUnit(ctx context.Context, services []string, changed func(UnitState)) 
 }
 
 type unitWatch struct {
-	names   []string
+	names   []string // of the services and their guards
 	changed func(UnitState)
 	last    UnitState
 	told    bool // last was reported
@@ -117,7 +126,7 @@ func (w *unitWatch) follow(ctx context.Context) error {
 	}
 }
 
-// read asks for the state of the unit to watch. Asking about all of them is one call.
+// read asks for the state of the unit to watch. Asking about all of them, and about their guards, is one call.
 func (w *unitWatch) read(ctx context.Context, bus *dbus.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -133,15 +142,16 @@ func (w *unitWatch) read(ctx context.Context, bus *dbus.Conn) error {
 	return nil
 }
 
-// choose returns the first unit that runs, or, if none does, the first that is loaded. A unit that
-// has failed may stand beside a unit of another name that replaces it.
+// choose returns the first service that runs, or, if none does, the first that is loaded. A unit that
+// has failed may stand beside a unit of another name that replaces it. The guards are among the units.
 func choose(units []dbus.UnitStatus) (first UnitState) {
 	for _, u := range units {
-		if u.LoadState != "loaded" {
+		isGuard := strings.HasPrefix(u.Name, guardPrefix)
+		if u.LoadState != "loaded" || isGuard {
 			continue
 		}
 
-		s := UnitState{Unit: u.Name, Active: u.ActiveState}
+		s := UnitState{Unit: u.Name, Active: u.ActiveState, Guarded: isGuarded(u.Name, units)}
 		if s.Active == "inactive" && u.JobType == "start" {
 			s.Active = "activating" // once those are that it is ordered after, as while the host boots
 		}
@@ -153,6 +163,15 @@ func choose(units []dbus.UnitStatus) (first UnitState) {
 		}
 	}
 	return first
+}
+
+// isGuarded reports whether the guard of a unit would take the master out, or does so now. A guard that is still
+// activating waits for the service to start, and systemd would not run its stop.
+func isGuarded(unit string, units []dbus.UnitStatus) bool {
+	return slices.ContainsFunc(units, func(u dbus.UnitStatus) bool {
+		guards := u.ActiveState == "active" || u.ActiveState == "deactivating"
+		return u.Name == GuardUnit(unit) && guards
+	})
 }
 
 // describe adds to a state what the name and the state of a unit do not say.

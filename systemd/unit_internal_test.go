@@ -57,6 +57,35 @@ func TestTheUnitThatRunsIsWatched(t *testing.T) {
 	}
 }
 
+// TestAGuardThatRunsIsSeen: only a guard that is active drains the master before its unit stops, and it is never taken
+// for the unit.
+func TestAGuardThatRunsIsSeen(t *testing.T) {
+	for state, want := range map[string]bool{
+		"active":       true,
+		"deactivating": true, // it drains the master now
+		"activating":   false,
+		"inactive":     false,
+		"failed":       false,
+	} {
+		units := []dbus.UnitStatus{
+			{Name: "a.service", LoadState: "not-found", ActiveState: "inactive"},
+			{Name: "pmcheck-guard@a.service", LoadState: "loaded", ActiveState: "inactive"},
+			{Name: "b.service", LoadState: "loaded", ActiveState: "active"},
+			{Name: "pmcheck-guard@b.service", LoadState: "loaded", ActiveState: state},
+		}
+		if got := choose(units); got != (UnitState{Unit: "b.service", Active: "active", Guarded: want}) {
+			t.Errorf("guard %s: %+v", state, got)
+		}
+	}
+	ofAnother := []dbus.UnitStatus{
+		{Name: "pmcheck-guard@a.service", LoadState: "loaded", ActiveState: "active"},
+		{Name: "b.service", LoadState: "loaded", ActiveState: "active"},
+	}
+	if got := choose(ofAnother); got.Guarded {
+		t.Errorf("the guard of another unit: %+v", got)
+	}
+}
+
 // TestControlGroupHasAnIDWhileItIsThere: systemd names a group by its path below the root of version 2.
 func TestControlGroupHasAnIDWhileItIsThere(t *testing.T) {
 	if got := cgroupID("/no.slice/such.service") + cgroupID(""); got != 0 {

@@ -100,5 +100,5 @@ func guardAgain(c *cli.Context, g *leave.Guard) error {
 	if err := g.Back(c.Context); err != nil {
 		return err
 	}
-	return systemd.Start(c.Context, "pmcheck-guard@"+g.Unit+".service")
+	return systemd.Start(c.Context, systemd.GuardUnit(g.Unit))
 }

@@ -72,7 +72,7 @@ func service(w io.Writer, s status.ServiceStatus, st status.Status) {
 		checkRows(w, c, v, st.Time)
 	}
 
-	may, because := s.MayRestart()
+	may, because := st.MayRestart(s)
 	row(w, "restart", may)
 	for _, line := range obstacle.Texts(because, 5) {
 		row(w, "", line)

@@ -343,6 +343,7 @@ func (m *Monitor) known(now time.Time) *State {
 		Address:   m.config.Probe.Address,
 		Assumed:   m.config.Probe.Assumed,
 		Doubted:   m.doubted,
+		Guarded:   m.sight.unit.Guarded,
 	}
 
 	for _, v := range m.services {

@@ -92,7 +92,7 @@ type view struct {
 func (p *Page) view(s status.Status) *view {
 	v := &view{Status: s, Server: s.Master(), Nonce: rand.Text()}
 
-	may, obstacles := v.Server.MayRestart()
+	may, obstacles := s.MayRestart(v.Server)
 	v.May = may
 	v.Because = obstacle.Texts(obstacles, mostTexts)
 

@@ -65,6 +65,7 @@ func New(of Facts, now time.Time) Status {
 		Warnings:      of.Warnings,
 		Budget:        of.Budget,
 		Gate:          of.Gate,
+		Guarded:       state.Guarded,
 	}
 	if len(settings.Balancers) == 0 {
 		s.Believed = []netip.Prefix{
@@ -188,7 +189,7 @@ func (s *Status) away() (list []string) {
 	}
 	for _, b := range s.Unlisted {
 		list = append(list, fmt.Sprintf("balancer %s at %s sends its view of %s, and balancers in pmcheck.yaml does not "+
-			"list it: no departure waits for it", b.Label(), b.Source, b.Name))
+			"list it: no departure waits for it", b.HAProxy(), b.Source, b.Name))
 	}
 	for _, b := range s.Silent {
 		since := b.Seen.Local().Format(time.DateTime)

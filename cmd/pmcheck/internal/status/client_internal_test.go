@@ -33,7 +33,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		assertPrintable(t, kept)
 		for _, v := range s.Services {
-			_, _ = v.MayRestart()
+			_, _ = s.MayRestart(v)
 			_ = s.State(v.Name)
 		}
 		for _, b := range s.Balancers {

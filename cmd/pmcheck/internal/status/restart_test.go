@@ -31,7 +31,7 @@ func TestRestartIsNotAdvisedWhereTheMasterMayNotStartAgain(t *testing.T) {
 			Verdict: check.Verdict{Health: tt.health},
 			Checks:  []check.Finding{{Check: check.CheckExpiry, Reason: tt.reason}},
 		}
-		if got, _ := s.MayRestart(); got != tt.want {
+		if got, _ := new(status.Status).MayRestart(s); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}

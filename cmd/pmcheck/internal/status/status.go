@@ -78,6 +78,8 @@ type Status struct {
 	// Gate says whether new connections to the master's port are refused; nil while no
 	// gate runs on this host.
 	Gate *GateStatus `json:"gate,omitempty"`
+	// Guarded says that the guard runs: it takes the master out before systemd stops Puppet Server.
+	Guarded bool `json:"guarded"`
 }
 
 // ServiceStatus is one service: what the operators want of it, what is true,
@@ -208,52 +210,96 @@ func (s ServiceStatus) State() string {
 // Serves reports whether a balancer without codes of its own is told to use the service.
 func (s ServiceStatus) Serves() bool { return s.Answer.Code == http.StatusOK }
 
-// MayRestart answers whether the master may be restarted now, in a sentence, and what is in the way. The
-// answer is empty for a master that is not held and does not serve anyway.
-func (s ServiceStatus) MayRestart() (says string, obstacles []Obstacle) {
-	isHeld := s.Mode != drain.Ready
-	if !isHeld && !s.Verdict.Health.Serves() {
+// MayRestart answers whether a service may be restarted now, in a sentence, and what is in the way. The
+// answer is empty for a service that is not held and does not serve anyway.
+func (s Status) MayRestart(v ServiceStatus) (says string, obstacles []Obstacle) {
+	isHeld := v.Mode != drain.Ready
+	if !isHeld && !v.Verdict.Health.Serves() {
 		return "", nil
 	}
 
-	for _, c := range s.Checks {
+	for _, c := range v.Checks {
 		if c.KeepsFromStarting() {
 			return "Not yet: Puppet Server may not start again, see check " + c.Check + ".", nil
 		}
 	}
 	if isHeld {
-		return s.mayRestartHeld()
+		return s.mayRestartHeld(v)
 	}
 
 	isLast := func(o Obstacle) bool { return o.Kind == obstacle.Last }
-	if slices.ContainsFunc(s.Keeps, isLast) {
-		return "It must stay in service:", s.Keeps
+	if slices.ContainsFunc(v.Keeps, isLast) {
+		return "It must stay in service:", v.Keeps
 	}
-	if len(s.Keeps) > 0 {
-		return "It would have to wait before it leaves:", s.Keeps
+	if len(v.Keeps) > 0 {
+		return "It would have to wait before it leaves:", v.Keeps
 	}
-	if len(s.Obstacles) > 0 {
-		return "Not in service everywhere yet:", s.Obstacles
+	if len(v.Obstacles) > 0 {
+		return "Not in service everywhere yet:", v.Obstacles
+	}
+	if s.Guarded {
+		return "systemctl restart drains it first.", nil
 	}
 	return "Drain it before a restart.", nil
 }
 
-// mayRestartHeld is MayRestart for a master that is held.
-func (s ServiceStatus) mayRestartHeld() (says string, obstacles []Obstacle) {
-	isLeaving := s.Leaving != drain.Firm
-	if isLeaving && len(s.Keeps)+len(s.Obstacles) > 0 {
-		return "It has not left yet: do not restart it.", obstacle.Join(s.Keeps, s.Obstacles)
+// mayRestartHeld is MayRestart for a service that is held.
+func (s Status) mayRestartHeld(v ServiceStatus) (says string, obstacles []Obstacle) {
+	obstacles = v.Obstacles
+	isLeaving := v.Leaving != drain.Firm
+	if isLeaving {
+		obstacles = obstacle.Join(v.Keeps, v.Obstacles)
+	}
+
+	const idle = ": no agent is at work on it."
+	if does := s.guarding(v); does != "" {
+		if len(obstacles) > 0 {
+			return does + ", and waits for what follows:", obstacles
+		}
+		return does + idle, nil
+	}
+	if isLeaving && len(obstacles) > 0 {
+		return "It has not left yet: do not restart it.", obstacles
 	}
 
 	// It has left, or nothing keeps it from leaving.
-	if len(s.Obstacles) > 0 {
-		return "Not idle yet: do not restart it.", s.Obstacles
+	if len(obstacles) > 0 {
+		return "Not idle yet: do not restart it.", obstacles
 	}
-	// A start under way is better not interrupted.
-	if s.Verdict.Health == check.Warming {
-		return "Idle: no agent is at work on it.", nil
+	// What systemd has begun is better not interrupted.
+	if does := underWay(v.Verdict); does != "" {
+		return does + idle, nil
 	}
 	return "Idle: it may be restarted now.", nil
+}
+
+// guarding says what systemd is about to do with a held service, by a hold of its guard that is leaving; empty if there
+// is none.
+func (s Status) guarding(v ServiceStatus) string {
+	for _, h := range s.Holds {
+		isLeaving := h.Leaving != drain.Firm && h.Covers(v.Name)
+		if isLeaving && h.Holder == drain.Guard {
+			return "systemctl is stopping it"
+		}
+		if isLeaving && h.Holder == drain.Reload {
+			return "systemctl is reloading it"
+		}
+	}
+	return ""
+}
+
+// underWay says what Puppet Server does that is better not interrupted; empty if that is nothing.
+func underWay(v check.Verdict) string {
+	switch v.Reason {
+	case check.UnitStopping:
+		return "Puppet Server is stopping"
+	case check.UnitReloading:
+		return "Puppet Server is reloading"
+	}
+	if v.Health == check.Warming {
+		return "Puppet Server is starting"
+	}
+	return ""
 }
 
 // Pool returns the last count of the JRuby pool and its time; nil and zero if the

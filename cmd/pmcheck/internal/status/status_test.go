@@ -1,6 +1,7 @@
 package status_test
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"strings"
@@ -128,16 +129,24 @@ func TestMayRestart(t *testing.T) {
 		leaving          drain.Leaving
 		health           check.Health
 		keeps, obstacles []status.Obstacle
+		reason           check.Reason
+		by               string // the holder
+		guarded          bool
 		says             string
 		shown            int
 	}{
 		{mode: ready, health: check.Unhealthy, keeps: inTheWay},
 		{mode: ready, health: healthy, says: "Drain it before a restart."},
+		{mode: ready, health: healthy, guarded: true, says: "systemctl restart drains it first."},
 		{mode: ready, health: healthy, keeps: last, says: "It must stay in service:", shown: 1},
 		{mode: ready, health: healthy, keeps: inTheWay, says: "It would have to wait before it leaves:", shown: 1},
 		{mode: ready, health: healthy, obstacles: inTheWay, says: "Not in service everywhere yet:", shown: 1},
 		{mode: held, health: healthy, says: "Idle: it may be restarted now."},
-		{mode: held, health: warming, says: "Idle: no agent is at work on it."},
+		{mode: held, health: warming, says: "Puppet Server is starting: no agent is at work on it."},
+		{mode: held, health: warming, reason: check.UnitReloading, by: drain.Reload,
+			says: "Puppet Server is reloading: no agent is at work on it."},
+		{mode: held, health: check.Unhealthy, reason: check.UnitStopping, by: drain.Guard,
+			says: "Puppet Server is stopping: no agent is at work on it."},
 		{mode: held, health: healthy, obstacles: inTheWay, says: "Not idle yet: do not restart it.", shown: 1},
 		{mode: held, health: healthy, keeps: inTheWay, says: "Idle: it may be restarted now."},
 		{mode: held, leaving: drain.LeavingInTurn, health: healthy, keeps: last, obstacles: inTheWay,
@@ -147,17 +156,28 @@ func TestMayRestart(t *testing.T) {
 		{mode: held, leaving: drain.LeavingInTurn, health: healthy, obstacles: inTheWay,
 			says: "It has not left yet: do not restart it.", shown: 1},
 		{mode: held, leaving: drain.LeavingInTurn, health: healthy, says: "Idle: it may be restarted now."},
+		{mode: held, leaving: drain.LeavingInTurn, by: drain.Guard, health: healthy, keeps: last, obstacles: sends,
+			says: "systemctl is stopping it, and waits for what follows:", shown: 1},
+		{mode: held, leaving: drain.LeavingInTurn, by: drain.Reload, health: healthy, obstacles: inTheWay,
+			says: "systemctl is reloading it, and waits for what follows:", shown: 1},
+		{mode: held, leaving: drain.LeavingInTurn, by: drain.Guard, health: healthy,
+			says: "systemctl is stopping it: no agent is at work on it."},
+		{mode: held, by: drain.Guard, health: healthy, obstacles: inTheWay, says: "Not idle yet: do not restart it.",
+			shown: 1},
 	} {
-		s := status.ServiceStatus{
+		v := status.ServiceStatus{
 			Mode:      tt.mode,
 			Leaving:   tt.leaving,
-			Verdict:   check.Verdict{Health: tt.health},
+			Verdict:   check.Verdict{Health: tt.health, Reason: tt.reason},
 			Keeps:     tt.keeps,
 			Obstacles: tt.obstacles,
 		}
-		if says, shown := s.MayRestart(); says != tt.says || len(shown) != tt.shown {
-			t.Errorf("%s %q, %s, kept by %v, in the way %v: %q, %v; want %q and %d", tt.mode, tt.leaving, tt.health, tt.keeps,
-				tt.obstacles, says, shown, tt.says, tt.shown)
+		s := status.Status{Guarded: tt.guarded}
+		if tt.mode == held {
+			s.Holds = []drain.Hold{{Holder: cmp.Or(tt.by, drain.Operator), Mode: tt.mode, Leaving: tt.leaving}}
+		}
+		if says, shown := s.MayRestart(v); says != tt.says || len(shown) != tt.shown {
+			t.Errorf("%+v: %q, %v", tt, says, shown)
 		}
 	}
 }
