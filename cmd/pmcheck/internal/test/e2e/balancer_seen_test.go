@@ -52,7 +52,10 @@ func startSeenPool(t *testing.T, network string) *seenPool {
 	p := &seenPool{t: t}
 	for i, what := range []string{"FIRST", "SECOND"} {
 		address := p.addAddress(network, 0xa1+i)
-		s := lab.NewSite(t, lab.SiteOptions{Listen: netip.AddrPortFrom(address, 9200).String()})
+		s := lab.NewSite(t, lab.SiteOptions{
+			Listen: netip.AddrPortFrom(address, 9200).String(),
+			YAML:   "status_allow: ['" + network + "::/64']\n",
+		})
 		s.Start()
 		p.masters = append(p.masters, s)
 		p.replace = append(p.replace, what, "["+address.String()+"]")
@@ -143,8 +146,10 @@ func TestNineHAProxiesOfOneNetwork(t *testing.T) {
 	var works errgroup.Group
 	for _, m := range p.masters {
 		works.Go(func() error {
-			if out, status := m.Run("with-hold", "--", "sleep", "5"); status != 0 {
-				return fmt.Errorf("with-hold: exit status %d\n%s", status, out)
+			for _, command := range [][]string{{"drain", "--wait"}, {"ready", "--wait"}} {
+				if out, status := m.Run(command...); status != 0 {
+					return fmt.Errorf("%s: exit status %d\n%s", command, status, out)
+				}
 			}
 			return nil
 		})
