@@ -1,6 +1,7 @@
 package packages_test
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -17,13 +18,14 @@ type day struct {
 	net     *lab.Network
 	masters []*lab.Site
 	haproxy *lab.HAProxy
+	said    map[*lab.Site]string // what the last status said on a restart
 }
 
 // TestDayOfInstallation follows the README, from the package to the first drain, with two real masters. After each step
 // no status has a warning, since nothing is wrong.
 func TestDayOfInstallation(t *testing.T) {
 	package1 := file(t, newer, deb)
-	d := &day{t: t, net: lab.StartNetwork(t)}
+	d := &day{t: t, net: lab.StartNetwork(t), said: map[*lab.Site]string{}}
 	opts := lab.PuppetMasterOptions{AltNames: []string{"puppet.lab.example"}}
 	for _, name := range []string{"m1", "m2"} {
 		master := d.net.Boot(name).StartPuppetMaster(opts)
@@ -63,7 +65,59 @@ func TestDayOfInstallation(t *testing.T) {
 	t.Log(first.MustRun("pmcheck", "ready", "--wait"))
 	d.assertNoWarning("its end", d.masters)
 
+	d.restartBoth()
 	d.comeUpSlowly()
+}
+
+// restartBoth restarts both masters in the same moment. Before that, meanwhile and while they start, each status says
+// what the guard does.
+func (d *day) restartBoth() {
+	d.t.Helper()
+	const guarded = "systemctl restart drains it first."
+	d.waitUntilSaid(guarded)
+	for _, s := range d.masters {
+		s.Host.MustRun("systemctl", "restart", "--no-block", "puppetserver")
+	}
+	d.waitUntilSaid(
+		"systemctl is stopping it, and waits for what follows:",
+		"Puppet Server is starting: no agent is at work on it.",
+		guarded,
+	)
+	for _, s := range d.masters {
+		d.t.Log(s.Host.Journal("pmcheck-guard@puppetserver"))
+	}
+}
+
+// waitUntilSaid waits until the status of each master has said these sentences on a restart, in this order.
+func (d *day) waitUntilSaid(sentences ...string) {
+	d.t.Helper()
+	heard := make(map[*lab.Site]int)
+	lab.WaitFor(d.t, 2*startTime, 200*time.Millisecond, func() (waits error) {
+		for _, s := range d.masters {
+			if heard[s] == len(sentences) {
+				continue
+			}
+			printed := d.restartRow(s)
+			if strings.Contains(printed, sentences[heard[s]]) {
+				heard[s]++
+			}
+			waits = errors.Join(waits, fmt.Errorf("%s: after %d of %q: %s", s.Host.Name, heard[s], sentences, printed))
+		}
+		return waits
+	})
+}
+
+// restartRow returns on one line what the status of a master says on a restart. It logs what differs from the last.
+func (d *day) restartRow(s *lab.Site) string {
+	d.t.Helper()
+	printed, _ := s.Host.Run("pmcheck", "status")
+	_, row, _ := strings.Cut(printed, "\nrestart ")
+	row, _, _ = strings.Cut(row, "\n\n")
+	if d.said[s] != row {
+		d.said[s] = row
+		d.t.Logf("%s: restart %s", s.Host.Name, row)
+	}
+	return strings.Join(strings.Fields(row), " ")
 }
 
 // readme returns the configuration in README.md with these masters.
