@@ -135,10 +135,11 @@ func (p *Prober) request(ctx context.Context) Result {
 		r.Fault = a.fault()
 	}
 
-	// A master whose auth.conf denies the status serves agents all the same, and so does one that requires the certificate
-	// that could not be offered. Of a service beside it, neither says anything.
+	// A master whose auth.conf denies the status serves agents all the same. So does a master that requires a certificate
+	// when none could be offered. Of a service beside the master, a required certificate says nothing.
 	requires := r.Fault != nil && r.Fault.Reason == puppetclient.CertificateRequired && p.Service == ""
-	if requires || p.denies && a.denied() {
+	denies := p.denies && a.denied()
+	if requires || denies {
 		r.Denied = r.Fault
 		r.Fault = nil
 	}
@@ -205,7 +206,6 @@ func (p *Prober) search(ctx context.Context, first answer) (answer, error) {
 	p.provedAll = first.Proved
 	p.searched = time.Time{} // until all questions are answered
 
-	denial := first
 	all := []answer{first}
 	for _, path := range questions(p.Environment) {
 		if path == first.path {
@@ -224,24 +224,32 @@ func (p *Prober) search(ctx context.Context, first answer) (answer, error) {
 			return a, nil
 		}
 
-		if a.Status == http.StatusForbidden {
-			denial = a
-		}
 		all = append(all, a)
 	}
+	return p.conclude(all), nil
+}
 
-	if denial.Status != http.StatusForbidden {
-		return denial, nil
+// conclude returns the answer that stands for a search in which no question was answered: the last denial or, if the
+// server lacks all paths, the first answer.
+func (p *Prober) conclude(all []answer) answer {
+	last := all[0]
+	for _, a := range all {
+		if a.Status == http.StatusForbidden {
+			last = a
+		}
+	}
+	if last.Status != http.StatusForbidden {
+		return last
 	}
 
 	// A master that denies some questions and lacks the others may be starting, and not have all paths yet. The second
 	// such denial stands.
 	p.denies = deniesStatus(all)
 	if p.denies || p.inPart {
-		p.remember(denial.path)
+		p.remember(last.path)
 	}
 	p.inPart = !p.denies
-	return denial, nil
+	return last
 }
 
 // remember notes which question is asked first until connections are renewed.

@@ -10,7 +10,7 @@ import (
 
 const (
 	maxSymbolic = 5  // refs that name a ref, as git allows
-	maxPacked   = 16 // MiB of packed refs, of which each has about 70 bytes
+	maxPacked   = 16 // MiB of packed refs; a ref has about 70 bytes
 )
 
 // commitIn returns the commit that is checked out in dir, shortened; empty if none is, or git keeps it in another way.

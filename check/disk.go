@@ -46,11 +46,19 @@ func disk() Check {
 		Severity: Eject,
 		Reasons: slices.Concat(
 			causes(OfMaster, "", "more is free",
-				seen{DiskLow, "less is free than disk.warn_percent",
-					"make room before agents fail: old reports, logs, heap dumps (*.hprof) and environments"}),
+				row{
+					reason: DiskLow,
+					begins: "less is free than disk.warn_percent",
+					hint:   "make room before agents fail: old reports, logs, heap dumps (*.hprof) and environments",
+				},
+			),
 			causes(OfMaster, Unhealthy, "there is room again, and the file system can be written to",
-				seen{DiskFull, "a directory that Puppet Server writes to is full, or its file system read-only",
-					"make room: df -h and df -i of the directory; if the file system is read-only, see dmesg"}),
+				row{
+					reason: DiskFull,
+					begins: "a directory that Puppet Server writes to is full, or its file system read-only",
+					hint:   "make room: df -h and df -i of the directory; if the file system is read-only, see dmesg",
+				},
+			),
 		),
 		Settings: s,
 		Run:      func(Host) Runner { return (&diskCheck{DiskSettings: *s}).check },

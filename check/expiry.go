@@ -39,19 +39,33 @@ func expiry() Check {
 		Shared:   true,
 		Reasons: slices.Concat(
 			causes(OfPool, "", "the files that are in use are valid for longer",
-				seen{ExpiresSoon, "a certificate or list ends soon",
-					"renew it in time, a host's certificate with its dns_alt_names; one of less than 120 days renews " +
-						"itself if the agent runs and ca.conf has allow-auto-renewal"},
-				seen{Expired, "a certificate or list has ended",
-					"renew it; if nothing uses it any more, remove it from the bundle"},
+				row{
+					reason: ExpiresSoon,
+					begins: "a certificate or list ends soon",
+					hint: "renew it in time, a host's certificate with its dns_alt_names; one of less than 120 days renews " +
+						"itself if the agent runs and ca.conf has allow-auto-renewal",
+				},
+				row{
+					reason: Expired,
+					begins: "a certificate or list has ended",
+					hint:   "renew it; if nothing uses it any more, remove it from the bundle",
+				},
 			),
 			causes(OfMaster, "", "the master shows the certificate that is on disk",
-				seen{CertificateOnDisk, "the certificate on disk is not the one that the master shows",
-					"pmcheck with-hold -- systemctl restart puppetserver"}),
+				row{
+					reason: CertificateOnDisk,
+					begins: "the certificate on disk is not the one that the master shows",
+					hint:   "pmcheck with-hold -- systemctl restart puppetserver",
+				},
+			),
 			causes(OfPool, "", "the certificate has the name, or puppet.conf does not",
-				seen{NameMissing, "the master's certificate lacks a name that agents use",
-					"renew the certificate with the name in dns_alt_names, or remove it from puppet.conf; if it is the " +
-						"host's own, set ssl-cert in webserver.conf to its certificate"}),
+				row{
+					reason: NameMissing,
+					begins: "the master's certificate lacks a name that agents use",
+					hint: "renew the certificate with the name in dns_alt_names, or remove it from puppet.conf; if it is the " +
+						"host's own, set ssl-cert in webserver.conf to its certificate",
+				},
+			),
 		),
 		Settings: s,
 		Observe:  func(*Seen) Observer { return s.judge },

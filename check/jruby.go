@@ -42,18 +42,34 @@ func jruby() Check {
 		Severity: Eject,
 		Reasons: slices.Concat(
 			causes(OfMaster, Warming, "every JRuby has been ready at once, or jruby.warming_max is over",
-				seen{JRubyWarming, "after a start or a flush, not every JRuby is ready yet",
-					"wait: JRubies start one after another; if some never start, look in puppetserver.log"}),
+				row{
+					reason: JRubyWarming,
+					begins: "after a start or a flush, not every JRuby is ready yet",
+					hint:   "wait: JRubies start one after another; if some never start, look in puppetserver.log",
+				},
+			),
 			causes(OfMaster, Busy, "a JRuby is free, or no request waits",
-				seen{JRubyBusy, "requests wait for a JRuby, or gave up, or the master has more of them than threads",
-					"raise max-active-instances in puppetserver.conf, add a master, or spread the agents' runs (splay); " +
-						"against herds set max-queued-requests, 12 for each JRuby, with max-retry-delay, a minute or more"}),
+				row{
+					reason: JRubyBusy,
+					begins: "requests wait for a JRuby, or gave up, or the master has more of them than threads",
+					hint: "raise max-active-instances in puppetserver.conf, add a master, or spread the agents' runs (splay); " +
+						"against herds set max-queued-requests, 12 for each JRuby, with max-retry-delay, a minute or more",
+				},
+			),
 			causes(OfMaster, Unhealthy, "a JRuby comes back, or the master closes its port",
-				seen{JRubyStuck, "requests wait, and no JRuby came back for jruby.stuck_after",
-					"a hanging generate(), ENC or PuppetDB query holds a JRuby: restart puppetserver to get rid of it"}),
+				row{
+					reason: JRubyStuck,
+					begins: "requests wait, and no JRuby came back for jruby.stuck_after",
+					hint:   "a hanging generate(), ENC or PuppetDB query holds a JRuby: restart puppetserver to get rid of it",
+				},
+			),
 			causes(OfMaster, Unhealthy, "the lock is released, or the master closes its port",
-				seen{JRubyLocked, "the pool has been locked, for jruby.stuck_after if the master is out",
-					"a code deployment holds the pool (file-sync); lockless deploys avoid it"}),
+				row{
+					reason: JRubyLocked,
+					begins: "the pool has been locked, for jruby.stuck_after if the master is out",
+					hint:   "a code deployment holds the pool (file-sync); lockless deploys avoid it",
+				},
+			),
 		),
 		Settings: s,
 		Observe: func(seen *Seen) Observer {
@@ -145,7 +161,8 @@ func (c *poolCheck) observe(r Result, now time.Time) Finding {
 	return c.found
 }
 
-// follow forgets the pool of another process than the one that listens now.
+// follow forgets the pool if another process listens than the process that had the pool. An empty listener is not known,
+// and changes nothing.
 func (c *poolCheck) follow(listener string) {
 	if listener == "" {
 		return

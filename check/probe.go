@@ -38,110 +38,208 @@ const (
 	found    = "pmcheck finds out, or the master answers"
 )
 
+// compareClocks is the hint where a certificate has not begun.
+const compareClocks = "compare this host's clock with the CA's: timedatectl"
+
 func probe() Check {
-	const (
-		renewOwn = "renew this host's certificate: puppetserver ca clean --certname NAME on the CA, here puppet ssl clean " +
-			"and puppet ssl bootstrap --dns_alt_names NAMES; on the CA itself puppetserver ca generate --ca-client"
-		clocks   = "compare this host's clock with the CA's: timedatectl"
-		services = "look at /status/v1/services?level=info and puppetserver.log"
-	)
 	return Check{
 		Name:     CheckProbe,
 		Severity: Eject,
 		Reasons: slices.Concat(
-			// A fact expires.
-			causes(OfPmcheck, Unknown, "a probe says something about the master",
-				seen{NotProbed, "the daemon has started, and no probe has ended", ""},
-				seen{Stale, "no probe has said anything about the master for too long", ""},
-			),
-
-			// It does not answer, or accepts nothing.
-			causes(OfMaster, Unhealthy, answered,
-				seen{pc.Refused, "its port refuses connections",
-					"is the service started, and probe.address right? systemctl status puppetserver"},
-				seen{pc.Unreachable, "there is no way to its address", ""},
-				seen{pc.Timeout, "it does not answer, and does not accept connections or has not answered for jruby.stuck_after",
-					"look for a full garbage collection, a stopped process, or some 200 requests that wait"},
-				seen{pc.ConnectionLost, "it closes the connection instead of an answer",
-					"see puppetserver.log: an exit, or No supported Cipher Suite after an update of Java"},
-				seen{NotAccepting, "it answers on a connection that it has, and leaves new ones waiting",
-					"are descriptors left? compare /proc/PID/fd with LimitNOFILE=, then restart puppetserver"},
-				seen{pc.TLSFailed, "no TLS connection comes about",
-					"does something else have the port (ss -ltnp), or does webserver.conf allow only what pmcheck " +
-						"lacks? add TLSv1.2 to ssl-protocols, ECDHE to cipher-suites"},
-				seen{pc.OwnCertRefused, "it refuses a certificate with which our files find no fault",
-					"the server's own CRL or CA bundle may be out of date: see puppetserver.log"},
-			),
-
-			// It answers, and says that it does not serve.
-			causes(OfMaster, Unhealthy, answered,
-				seen{NoStatusAPI, "404 for every generation of the status API",
-					"unless the server is restarting, its bootstrap.cfg lacks the status service"},
-				seen{ServiceNotFound, "404 for a service that is configured",
-					"see which services the server runs: /status/v1/services, and its bootstrap.cfg"},
-				seen{HTTPError, "any other HTTP status", ""},
-				seen{pc.BadAnswer, "an answer that is not HTTP, or not Puppet Server's", ""},
-				seen{StateError, "it reports the state error", services},
-				seen{StateStopping, "it reports the state stopping", ""},
-				seen{StateUnknown, "it reports the state unknown", services},
-			),
-			causes(OfMaster, Warming, answered, seen{StateStarting, "it reports the state starting", ""}),
-
-			// Its certificate.
-			causes(OfMaster, Unhealthy, proved,
-				seen{pc.ServerCertExpired, "its certificate has ended",
-					"renew the server's certificate, then restart puppetserver: it loads one only then"},
-				seen{pc.ServerCertNotYetValid, "its certificate has not begun", clocks},
-				seen{pc.ServerCertRevoked, "its certificate stands on a list that could be read", ""},
-				seen{pc.ServerCertUntrusted, "its certificate is not of a CA in the bundle",
-					"were the CA in probe.ca or the master's certificate replaced without a restart?"},
-				seen{pc.ServerCertName, "its certificate has none of the names that agents use",
-					"set probe.certname to a name in the master's certificate, if possible its own"},
-				seen{pc.CRLExpired, "it refuses our certificate, and a list has ended",
-					"renew it on the CA, then copy it to this master (puppet config print hostcrl), which reloads it"},
-				seen{pc.CRLMissing, "it refuses our certificate, and our file has no list of a CA",
-					"puppet ssl bootstrap fetches it; or set certificate_revocation in puppet.conf"},
-			),
-
-			// What masters share.
-			causes(OfPool, Unknown, answered,
-				seen{AuthDenied, "403, from something that has not proved that it is the master, or to a probe that has not",
-					"restore the rules of auth.conf for /status/v1/services and /status/v1/simple"},
-				seen{pc.CAExpired, "a CA certificate has ended", ""},
-			),
-
-			// What pmcheck holds, and its bounds.
-			causes(OfPmcheck, Unknown, found,
-				seen{pc.NameLookup, "the name in probe.address does not resolve",
-					"set probe.address to an address, for example 127.0.0.1:8140"},
-				seen{AcceptNotKnown, "it does not answer, and the kernel does not tell whether it accepts connections",
-					"the kernel lacks inet_diag, or the master is on another host: a master with more requests than threads " +
-						"cannot be told from one that is stopped"},
-				seen{pc.AnswerTooLong, "its answer is longer than pmcheck reads",
-					"which requests wait for a JRuby, and from whom? see the access log"},
-				seen{pc.OwnFiles, "a file of ours cannot be read",
-					"unless its unit hides it, add pmcheck's user to the group puppet (pe-puppet on PE) and restart pmcheck; by " +
-						"hand, use sudo"},
-				seen{pc.OwnFilesMissing, "a file of ours is missing",
-					"are certname and paths right in pmcheck config? puppetserver.conf may have another server-var-dir: set " +
-						"probe.certificate, key, ca and crl then. Else there is no certificate yet: puppet ssl bootstrap"},
-				seen{pc.OwnFilesNotKnown, "puppet.conf does not say where our files are",
-					"see the check identity: puppet.conf does not say where they are"},
-				seen{pc.OwnFilesInvalid, "a file of ours cannot be parsed",
-					"restore the file that the detail names: Puppet Server may not start with it either"},
-				seen{pc.OwnFilesSkipped, "a certificate or list of ours cannot be parsed",
-					"Go cannot parse it, other programs may: replace or remove it. A master whose CA is skipped is not verified"},
-				seen{pc.OwnCertExpired, "our certificate has ended", renewOwn},
-				seen{pc.OwnCertNotYetValid, "our certificate has not begun", clocks},
-				seen{pc.OwnCertRevoked, "our certificate stands on a list", renewOwn},
-				seen{pc.OwnCertForeign, "our certificate is not of a CA in the bundle", renewOwn},
-				seen{pc.OwnCertUnreadable, "our certificate cannot be parsed",
-					"Go cannot parse it, other programs may: issue one without what the detail names"},
-				seen{pc.CertificateRequired, "the master requires a certificate, and none of ours is of use",
-					"repair what the detail names: the master has client-auth: need in webserver.conf"},
-				seen{pc.ServerCertUnreadable, "the master's certificate cannot be parsed",
-					"Go cannot parse it, agents may: issue one without what the detail names"},
-			),
+			unprobed(),
+			unanswered(),
+			notServing(),
+			certificateFaults(),
+			sharedFaults(),
+			ownFaults(),
 		),
 	}
+}
+
+// unprobed returns the causes of a verdict for which there is no result, or no recent one.
+func unprobed() []Cause {
+	return causes(OfPmcheck, Unknown, "a probe says something about the master",
+		row{reason: NotProbed, begins: "the daemon has started, and no probe has ended"},
+		row{reason: Stale, begins: "no probe has said anything about the master for too long"},
+	)
+}
+
+// unanswered returns the causes of a master that does not answer, or accepts nothing.
+func unanswered() []Cause {
+	return causes(OfMaster, Unhealthy, answered,
+		row{
+			reason: pc.Refused,
+			begins: "its port refuses connections",
+			hint:   "is the service started, and probe.address right? systemctl status puppetserver",
+		},
+		row{reason: pc.Unreachable, begins: "there is no way to its address"},
+		row{
+			reason: pc.Timeout,
+			begins: "it does not answer, and does not accept connections or has not answered for jruby.stuck_after",
+			hint:   "look for a full garbage collection, a stopped process, or some 200 requests that wait",
+		},
+		row{
+			reason: pc.ConnectionLost,
+			begins: "it closes the connection instead of an answer",
+			hint:   "see puppetserver.log: an exit, or No supported Cipher Suite after an update of Java",
+		},
+		row{
+			reason: NotAccepting,
+			begins: "it answers on a connection that it has, and leaves new ones waiting",
+			hint:   "are descriptors left? compare /proc/PID/fd with LimitNOFILE=, then restart puppetserver",
+		},
+		row{
+			reason: pc.TLSFailed,
+			begins: "no TLS connection comes about",
+			hint: "does something else have the port (ss -ltnp), or does webserver.conf allow only what pmcheck " +
+				"lacks? add TLSv1.2 to ssl-protocols, ECDHE to cipher-suites",
+		},
+		row{
+			reason: pc.OwnCertRefused,
+			begins: "it refuses a certificate with which our files find no fault",
+			hint:   "the server's own CRL or CA bundle may be out of date: see puppetserver.log",
+		},
+	)
+}
+
+// notServing returns the causes of a master that answers, and says that it does not serve.
+func notServing() []Cause {
+	const services = "look at /status/v1/services?level=info and puppetserver.log"
+	return slices.Concat(
+		causes(OfMaster, Unhealthy, answered,
+			row{
+				reason: NoStatusAPI,
+				begins: "404 for every generation of the status API",
+				hint:   "unless the server is restarting, its bootstrap.cfg lacks the status service",
+			},
+			row{
+				reason: ServiceNotFound,
+				begins: "404 for a service that is configured",
+				hint:   "see which services the server runs: /status/v1/services, and its bootstrap.cfg",
+			},
+			row{reason: HTTPError, begins: "any other HTTP status"},
+			row{reason: pc.BadAnswer, begins: "an answer that is not HTTP, or not Puppet Server's"},
+			row{reason: StateError, begins: "it reports the state error", hint: services},
+			row{reason: StateStopping, begins: "it reports the state stopping"},
+			row{reason: StateUnknown, begins: "it reports the state unknown", hint: services},
+		),
+		causes(OfMaster, Warming, answered,
+			row{reason: StateStarting, begins: "it reports the state starting"},
+		),
+	)
+}
+
+// certificateFaults returns the causes in the master's certificate, and in the lists by which the master refuses ours.
+func certificateFaults() []Cause {
+	return causes(OfMaster, Unhealthy, proved,
+		row{
+			reason: pc.ServerCertExpired,
+			begins: "its certificate has ended",
+			hint:   "renew the server's certificate, then restart puppetserver: it loads one only then",
+		},
+		row{reason: pc.ServerCertNotYetValid, begins: "its certificate has not begun", hint: compareClocks},
+		row{reason: pc.ServerCertRevoked, begins: "its certificate stands on a list that could be read"},
+		row{
+			reason: pc.ServerCertUntrusted,
+			begins: "its certificate is not of a CA in the bundle",
+			hint:   "were the CA in probe.ca or the master's certificate replaced without a restart?",
+		},
+		row{
+			reason: pc.ServerCertName,
+			begins: "its certificate has none of the names that agents use",
+			hint:   "set probe.certname to a name in the master's certificate, if possible its own",
+		},
+		row{
+			reason: pc.CRLExpired,
+			begins: "it refuses our certificate, and a list has ended",
+			hint:   "renew it on the CA, then copy it to this master (puppet config print hostcrl), which reloads it",
+		},
+		row{
+			reason: pc.CRLMissing,
+			begins: "it refuses our certificate, and our file has no list of a CA",
+			hint:   "puppet ssl bootstrap fetches it; or set certificate_revocation in puppet.conf",
+		},
+	)
+}
+
+// sharedFaults returns the causes in what masters share.
+func sharedFaults() []Cause {
+	return causes(OfPool, Unknown, answered,
+		row{
+			reason: AuthDenied,
+			begins: "403, from something that has not proved that it is the master, or to a probe that has not",
+			hint:   "restore the rules of auth.conf for /status/v1/services and /status/v1/simple",
+		},
+		row{reason: pc.CAExpired, begins: "a CA certificate has ended"},
+	)
+}
+
+// ownFaults returns the causes in what pmcheck holds, and in its bounds.
+func ownFaults() []Cause {
+	const renewOwn = "renew this host's certificate: puppetserver ca clean --certname NAME on the CA, here puppet ssl clean " +
+		"and puppet ssl bootstrap --dns_alt_names NAMES; on the CA itself puppetserver ca generate --ca-client"
+	return causes(OfPmcheck, Unknown, found,
+		row{
+			reason: pc.NameLookup,
+			begins: "the name in probe.address does not resolve",
+			hint:   "set probe.address to an address, for example 127.0.0.1:8140",
+		},
+		row{
+			reason: AcceptNotKnown,
+			begins: "it does not answer, and the kernel does not tell whether it accepts connections",
+			hint: "the kernel lacks inet_diag, or the master is on another host: a master with more requests than threads " +
+				"cannot be told from one that is stopped",
+		},
+		row{
+			reason: pc.AnswerTooLong,
+			begins: "its answer is longer than pmcheck reads",
+			hint:   "which requests wait for a JRuby, and from whom? see the access log",
+		},
+		row{
+			reason: pc.OwnFiles,
+			begins: "a file of ours cannot be read",
+			hint: "unless its unit hides it, add pmcheck's user to the group puppet (pe-puppet on PE) and restart pmcheck; by " +
+				"hand, use sudo",
+		},
+		row{
+			reason: pc.OwnFilesMissing,
+			begins: "a file of ours is missing",
+			hint: "are certname and paths right in pmcheck config? puppetserver.conf may have another server-var-dir: set " +
+				"probe.certificate, key, ca and crl then. Else there is no certificate yet: puppet ssl bootstrap",
+		},
+		row{
+			reason: pc.OwnFilesNotKnown,
+			begins: "puppet.conf does not say where our files are",
+			hint:   "see the check identity: puppet.conf does not say where they are",
+		},
+		row{
+			reason: pc.OwnFilesInvalid,
+			begins: "a file of ours cannot be parsed",
+			hint:   "restore the file that the detail names: Puppet Server may not start with it either",
+		},
+		row{
+			reason: pc.OwnFilesSkipped,
+			begins: "a certificate or list of ours cannot be parsed",
+			hint:   "Go cannot parse it, other programs may: replace or remove it. A master whose CA is skipped is not verified",
+		},
+		row{reason: pc.OwnCertExpired, begins: "our certificate has ended", hint: renewOwn},
+		row{reason: pc.OwnCertNotYetValid, begins: "our certificate has not begun", hint: compareClocks},
+		row{reason: pc.OwnCertRevoked, begins: "our certificate stands on a list", hint: renewOwn},
+		row{reason: pc.OwnCertForeign, begins: "our certificate is not of a CA in the bundle", hint: renewOwn},
+		row{
+			reason: pc.OwnCertUnreadable,
+			begins: "our certificate cannot be parsed",
+			hint:   "Go cannot parse it, other programs may: issue one without what the detail names",
+		},
+		row{
+			reason: pc.CertificateRequired,
+			begins: "the master requires a certificate, and none of ours is of use",
+			hint:   "repair what the detail names: the master has client-auth: need in webserver.conf",
+		},
+		row{
+			reason: pc.ServerCertUnreadable,
+			begins: "the master's certificate cannot be parsed",
+			hint:   "Go cannot parse it, agents may: issue one without what the detail names",
+		},
+	)
 }

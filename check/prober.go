@@ -36,7 +36,7 @@ type Prober struct {
 	// API that it speaks. For a service that the server does not know, the fault's
 	// reason is ServiceNotFound.
 	Service string
-	// Environment is one that a master of Puppet 3 to 6 has, to be asked for; empty means production.
+	// Environment is the environment that a master of Puppet 3 to 6 is asked for; empty means production.
 	Environment string
 	// Accepts reports whether the master's process accepts a new connection before
 	// ctx ends, which is after AcceptTime. It is called if the master has not answered within

@@ -42,11 +42,17 @@ func puppetdb() Check {
 		Severity: Warn,
 		Shared:   true,
 		Reasons: causes(OfPool, "", "PuppetDB answers that it is running",
-			seen{PuppetDBDown, "PuppetDB does not answer, or says that it does not run",
-				"systemctl status puppetdb postgresql; while it is starting, it migrates its database: wait; " +
-					"catalogs fail unless soft_write_failure is set"},
-			seen{PuppetDBName, "PuppetDB's certificate lacks the name in puppetdb.address",
-				"set puppetdb.address to a name in PuppetDB's certificate, as in puppetdb.conf"},
+			row{
+				reason: PuppetDBDown,
+				begins: "PuppetDB does not answer, or says that it does not run",
+				hint: "systemctl status puppetdb postgresql; while it is starting, it migrates its database: wait; " +
+					"catalogs fail unless soft_write_failure is set",
+			},
+			row{
+				reason: PuppetDBName,
+				begins: "PuppetDB's certificate lacks the name in puppetdb.address",
+				hint:   "set puppetdb.address to a name in PuppetDB's certificate, as in puppetdb.conf",
+			},
 		),
 		Settings: s,
 		Run:      func(h Host) Runner { return s.run(h) },

@@ -35,23 +35,23 @@ type Cause struct {
 	Hint   string // what an operator can do about it; empty where the detail beside it is enough
 }
 
-// seen is a row of a table of causes: a reason, what begins it, and a hint.
-type seen struct {
+// row is a reason in a table of causes, with what begins it and a hint. An empty hint is none.
+type row struct {
 	reason Reason
 	begins string
 	hint   string
 }
 
 // causes returns the rows of a table, whose causes have everything else in common.
-func causes(owner Owner, health Health, ends string, rows ...seen) (list []Cause) {
-	for _, row := range rows {
+func causes(owner Owner, health Health, ends string, rows ...row) (list []Cause) {
+	for _, r := range rows {
 		list = append(list, Cause{
-			Reason: row.reason,
+			Reason: r.reason,
 			Owner:  owner,
 			Health: health,
-			Begins: row.begins,
+			Begins: r.begins,
 			Ends:   ends,
-			Hint:   row.hint,
+			Hint:   r.hint,
 		})
 	}
 	return list

@@ -26,7 +26,7 @@ type lane struct {
 }
 
 // through runs an operation on the directory at the end of a lane. It returns the result, or ErrHangs after limit. The
-// context ends when the caller stops waiting: an operation of several steps must not begin another one then.
+// context ends when the caller stops waiting: an operation of several steps must not begin another step then.
 func through[T any](l *lane, limit time.Duration, operation func(context.Context) (T, error)) (result T, err error) {
 	if l.blocked.Load() > 0 {
 		return result, ErrHangs
@@ -42,7 +42,7 @@ func through[T any](l *lane, limit time.Duration, operation func(context.Context
 	ended := make(chan outcome, 1)
 	go func() {
 		result, err := operation(ctx)
-		ended <- outcome{result, err}
+		ended <- outcome{result: result, err: err}
 	}()
 
 	select {

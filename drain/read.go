@@ -30,7 +30,7 @@ type place struct {
 	read        time.Time // when that was; zero if never
 }
 
-// places returns the directories, of which nothing is known yet.
+// places returns the directories. Nothing is known of them yet.
 func (s *Store) places() []*place {
 	return []*place{{dir: s.UntilReboot, untilReboot: true}, {dir: s.Persistent}}
 }
@@ -61,7 +61,7 @@ func (s *Store) look(places []*place, accept bool) Snapshot {
 			holds = append(p.doubts(err, taken), holds...)
 		}
 		for _, h := range holds {
-			found[key{h.Path, h.Service}] = h
+			found[key{path: h.Path, service: h.Service}] = h
 		}
 	}
 	return newSnapshot(taken, slices.Collect(maps.Values(found)), slices.Collect(maps.Values(hangs)))

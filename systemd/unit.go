@@ -22,8 +22,8 @@ type UnitState struct {
 	// Ended says how the main process ended, if not as planned: "ended with result oom-kill". It stays until the
 	// unit is active or stops.
 	Ended string
-	// Ran is set if the unit has been started since the host booted. systemd forgets that of a unit that is stopped, and
-	// not enabled.
+	// Ran is set if the unit has been started since the host booted. systemd forgets this once the unit is stopped, if it
+	// is not enabled.
 	Ran bool
 	// Cgroup is the id of the control group of its processes, as the kernel has it for their sockets; 0 while it has
 	// none, or if that is not known. It is another after each start.
@@ -224,8 +224,8 @@ func ended(p map[string]any) string {
 }
 
 // cgroupID returns the kernel's id of a control group of version 2, which systemd names by its path; 0 if there is no
-// such group. The id is the inode number of its directory. Beside the groups of version 1, those of version 2 have a
-// root of their own.
+// such group. The id is the inode number of the group's directory. On a host that has groups of version 1 as well, the
+// groups of version 2 have a root of their own.
 func cgroupID(path string) uint64 {
 	if path == "" {
 		return 0

@@ -91,7 +91,7 @@ type Answer struct {
 	Warning   error                  // why not all files are in use as they are on disk; nil if they are
 	Anonymous error                  // why no certificate was offered; nil if one was
 	// Doubt is why the server could not be verified as Files ask for, through the fault of these files: a CRL is missing
-	// or has expired, or its CA may be one that cannot be parsed. It is an *Error, or nil.
+	// or has expired, or the server's CA may be among the certificates that cannot be parsed. Doubt is an *Error, or nil.
 	Doubt   error
 	Guessed bool // see Client.Guessed; there is nothing to guess without TLS
 	// Proved is set if both ends of the connection have proved who they are: the server by ServerName, the CA and
@@ -368,9 +368,11 @@ func (c *conn) verify(m *material, name string, peers []*x509.Certificate) error
 	if !byItsName {
 		c.lacks = c.client.ServerName
 	}
+
+	asFilesAsk := doubt == nil && m.canVerify()
+	nameIsSure := byItsName && !c.client.Guessed
 	c.doubt = doubt
-	filesRead := m.caErr == nil && m.crlErr == nil
-	c.checked = doubt == nil && byItsName && filesRead && !c.client.Guessed
+	c.checked = asFilesAsk && nameIsSure
 	return nil
 }
 

@@ -255,6 +255,9 @@ func (m *material) why() error {
 // isWhole reports whether each of the files can be used, at least in part.
 func (m *material) isWhole() bool { return cmp.Or(m.ownErr, m.caErr, m.crlErr) == nil }
 
+// canVerify reports whether the CA bundle and the CRLs can be used, at least in part.
+func (m *material) canVerify() bool { return m.caErr == nil && m.crlErr == nil }
+
 // beside returns the same set while the CA's file has what cannot be parsed. That may be the CA of a server that no CA
 // in the set has issued.
 func (m *material) beside(s skips) *material {
@@ -290,7 +293,10 @@ func (m *material) keep(used *material) {
 // bundle, roots is nil, and without CRLs, nothing is looked up in them.
 func (f Files) parse(read contents) *material {
 	m := &material{revocation: f.Revocation}
-	certificate, key, ca, crl := read[0], read[1], read[2], read[3]
+	certificate := read[0]
+	key := read[1]
+	ca := read[2]
+	crl := read[3]
 
 	m.ownErr = cmp.Or(certificate.err, key.err)
 	if m.ownErr == nil {
@@ -414,8 +420,9 @@ type element struct {
 	place string // in the file
 }
 
-// elements returns the blocks of these types, or all without types. A file that is empty, half written or has too many
-// is an error. Each block is decoded by itself, so that one that is not PEM is not taken for a part of the next.
+// elements returns the blocks of these types, or all blocks if no type is given. It returns an error for a file that is
+// empty, is half written or has too many blocks. Each block is decoded by itself, so that a block that is not PEM is not
+// taken for a part of the next.
 func elements(data []byte, what string, types ...string) (list []element, err error) {
 	begin := []byte("-----BEGIN ")
 	begins := bytes.Count(data, begin)

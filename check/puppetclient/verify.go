@@ -250,7 +250,7 @@ func expired(crl *x509.RevocationList, now time.Time) error {
 
 // lookUp looks up a verified chain in the CRLs, as deep as configured. The fault, with the reason revoked, says that a
 // certificate is listed. The doubt says that a list is missing or has expired: a server that has loaded such a list
-// refuses every client, and one that uses no list refuses none.
+// refuses every client, and a server that uses no list refuses none.
 func (m *material) lookUp(chain []*x509.Certificate, revoked Reason, now time.Time) (doubt, fault error) {
 	depth := len(chain)
 	switch m.revocation {
@@ -276,7 +276,7 @@ func (m *material) lookUp(chain []*x509.Certificate, revoked Reason, now time.Ti
 	return doubt, nil
 }
 
-// missing returns the error for a CA of which there is no CRL.
+// missing returns the error for a CA without a readable CRL in the file.
 func (m *material) missing(issuer *x509.Certificate) error {
 	if skipped := m.crlSkips.err(); skipped != nil {
 		return failed(CRLMissing, "no CRL of %s in the CRL file can be read: %w", issuer.Subject.CommonName, skipped)

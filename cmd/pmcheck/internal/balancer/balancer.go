@@ -76,11 +76,11 @@ type Balancer struct {
 	Unreadable bool `json:"unreadable,omitempty"`
 	// Listed means that the setting balancers contains its network.
 	Listed bool `json:"listed,omitempty"`
-	// OthersWeight is the greatest total weight that the other servers had within ExpectedBack,
-	// OthersSeen is when none of them was last missing, and UnitWeight is what stands for the weight of any one server:
-	// that of this master, or what was missing first, if that is less. Without a
-	// view they are zero. OthersSeen is zero, too, if there was never another server beside
-	// this one: a backup, which the balancer uses only in its place, is none.
+	// OthersWeight is the greatest total weight that the other servers had within ExpectedBack. OthersSeen is when none
+	// of them was last missing. UnitWeight stands for the weight of any one server: it is the weight of this master, or
+	// the weight that was missing first, if that is less. Without a view the three are zero. OthersSeen is also zero if
+	// there was never another server beside this master. A backup, which the balancer uses only in place of the master,
+	// does not count as another server.
 	OthersWeight int       `json:"others_weight,omitempty"`
 	OthersSeen   time.Time `json:"others,omitzero"`
 	UnitWeight   int       `json:"unit_weight,omitempty"`
@@ -117,7 +117,7 @@ func (b *Balancer) MayCount() bool {
 	return asksAgain && !b.Counts() && !b.Source.IsLoopback()
 }
 
-// SendsView reports whether the balancer sends its view, one that can be read or not.
+// SendsView reports whether the balancer sends its view, readable or not.
 func (b *Balancer) SendsView() bool { return b.View != nil || b.Unreadable }
 
 // Refused reports whether the last answer to the balancer was that it should not use the master.
@@ -197,7 +197,8 @@ func (b *Balancer) observe(before, v *View, wasUp bool, now time.Time) {
 	b.justOut = !v.Sends() && before != nil && before.Sends()
 
 	b.starts = b.justStarted(v, wasUp)
-	unitWeight, othersWeight := b.UnitWeight, b.OthersWeight
+	unitWeight := b.UnitWeight
+	othersWeight := b.OthersWeight
 	b.weigh(before, v)
 	if others := v.OthersWeight(); others > 0 && !b.starts {
 		b.meet(others, v, now)
@@ -290,7 +291,7 @@ func (b *Balancer) Label() string {
 	return b.HAProxy()
 }
 
-// HAProxy returns the name of the HAProxy of which the balancer is a backend, or the balancer's address.
+// HAProxy returns the name of the HAProxy that the balancer's backend belongs to, or else the balancer's address.
 func (b *Balancer) HAProxy() string {
 	if b.Node != "" {
 		return b.Node

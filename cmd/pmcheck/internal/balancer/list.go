@@ -49,8 +49,8 @@ func (l List) Silent(now time.Time) List {
 	})
 }
 
-// Asked returns when one of the balancers asked last, one that is gone among them; zero if none has. HAProxy does not
-// check a server in MAINT, and keeps its sessions: agents may be at work long after the last check.
+// Asked returns when a balancer asked last; zero if none has. Balancers that are gone count too: HAProxy does not check
+// a server in MAINT, and keeps its sessions, so agents may be at work long after the last check.
 func (l List) Asked() (last time.Time) {
 	for _, b := range l {
 		if b.Counts() && b.Seen.After(last) {

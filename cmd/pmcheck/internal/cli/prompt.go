@@ -23,7 +23,7 @@ func promptly[T any](ctx context.Context, step func() (T, error)) (result T, err
 	ended := make(chan outcome, 1)
 	go func() {
 		result, err := step()
-		ended <- outcome{result, err}
+		ended <- outcome{result: result, err: err}
 	}()
 
 	select {

@@ -52,7 +52,7 @@ func oneSlip(typed, name string) bool {
 	typed, name = withoutCommonEnds(typed, name)
 
 	switch max(len(typed), len(name)) {
-	case 1: // a letter too many or too few, or another one
+	case 1: // a letter too many or too few, or another letter
 		return true
 	case 2: // perhaps two letters that changed places
 		letters := []byte(typed)

@@ -71,9 +71,10 @@ func loadAnyway(c *cli.Context) config.Config {
 	return settings
 }
 
-// loadOr reads a configuration, and keeps a copy. If it is broken, loadOr returns that of the last copy, and its
-// path; or else the defaults, with what can be read of the socket, Puppet's port, the fleet and the budget. The
-// budget cannot be asked then: the defaults have no certificate.
+// loadOr reads a configuration, and keeps a copy. If the configuration is broken, loadOr returns the configuration in
+// the last copy, and the copy's path. Without a copy, loadOr returns the defaults, with what can be read of the socket,
+// the directories of holds, Puppet's port, the fleet and the budget. The budget cannot be asked then: the defaults have
+// no certificate.
 func loadOr(o config.Options, copied lastGood) (settings config.Config, from string, broken error) {
 	loaded, broken := config.Load(o)
 	if broken == nil {
@@ -192,8 +193,8 @@ func (h *host) inEffect(ctx context.Context, service drain.Service) (st status.S
 	}
 }
 
-// apart returns the holds in directories that this command can read, and those in directories that hang, of which the
-// daemon may know more.
+// apart returns the holds in directories that this command can read, and the holds in directories that hang. The daemon
+// may know more of the latter.
 func apart(holds []drain.Hold, disk drain.Snapshot) (readable, hung []drain.Hold) {
 	for _, h := range holds {
 		if disk.Hung(h) != nil {

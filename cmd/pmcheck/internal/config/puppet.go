@@ -62,8 +62,8 @@ func (l *loader) askPuppet() {
 	}
 }
 
-// acceptNames takes the names that the certificate of this host's master may have while the host gets another: the one
-// that puppet.conf has now, and the one that it had before.
+// acceptNames takes the names that the certificate of this host's master may have while the host gets another
+// certificate: the certname that puppet.conf has now, and the certname that it had before.
 func (l *loader) acceptNames(now string) {
 	if l.options.Known.sources() == nil {
 		return

@@ -13,7 +13,7 @@ var puppetSettingsText string
 
 // puppetSetting is a setting that Puppet knows.
 type puppetSetting struct {
-	kind     string  // one of those that checkPuppetValue knows
+	kind     string  // a kind that checkPuppetValue knows
 	standard *string // its default, with references; nil if there is none, computed if Puppet finds it out on each host
 }
 

@@ -76,10 +76,14 @@ func (l *Loaded) Again(known Identity) (*Loaded, error) {
 
 // Equal reports whether two configurations say the same.
 func (l *Loaded) Equal(other *Loaded) bool {
+	if !slices.Equal(l.Settings(), other.Settings()) {
+		return false
+	}
+
 	mine := &l.Config
 	others := &other.Config
 	sameProbe := reflect.DeepEqual(mine.Probe, others.Probe)
 	sameNames := slices.Equal(mine.Checks.Expiry().Names, others.Checks.Expiry().Names)
 	sameDoubt := *mine.Checks.Identity() == *others.Checks.Identity()
-	return sameProbe && sameNames && sameDoubt && slices.Equal(l.Settings(), other.Settings())
+	return sameProbe && sameNames && sameDoubt
 }

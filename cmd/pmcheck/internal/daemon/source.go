@@ -19,7 +19,7 @@ type Source struct {
 	puppet   systemd.RuntimeFile
 	mistakes error // in the current file, if Start has returned the last good one instead
 
-	// load and again are those of package config, unless a test hangs in them.
+	// load and again are functions of package config. Tests replace them with functions that hang.
 	load  func(config.Options) (*config.Loaded, error)
 	again func(*config.Loaded, config.Identity) (*config.Loaded, error)
 }
@@ -69,20 +69,23 @@ type reading struct {
 // read reads the configuration again, and sends what it says to done, which must have room for it. It does not wait
 // for that: a file system may hang, and the watchdog must be fed.
 func (s *Source) read(done chan<- reading) {
-	load, options := s.load, s.options
+	load := s.load
+	options := s.options
 	go func() {
 		loaded, mistakes := load(options)
 		done <- reading{reload: true, loaded: loaded, mistakes: mistakes}
 	}()
 }
 
-// look reads Puppet's configuration again, as read does, if one of its files has changed. What it said last does not
-// count any more if the master has refuted that.
+// look reads Puppet's configuration again, as read does, if one of its files has changed. The identity that was known
+// does not count if the master has refuted it.
 func (s *Source) look(inUse *config.Loaded, refuted bool, done chan<- reading) {
-	again, known := s.again, s.options.Known
+	again := s.again
+	known := s.options.Known
 	if refuted {
 		known = config.Identity{}
 	}
+
 	go func() {
 		loaded, mistakes := again(inUse, known)
 		done <- reading{loaded: loaded, mistakes: mistakes}

@@ -89,21 +89,29 @@ In another terminal, the commands:
 	defer quit()
 	// Reading cannot be interrupted, so this may outlive the demo, until the process ends.
 	go func() {
-		lines := bufio.NewScanner(o.In)
-		for lines.Scan() {
-			word := strings.TrimSpace(lines.Text())
-			if word == "quit" {
-				quit()
-				return
-			}
-			if word == "" {
-				continue
-			}
-			did := obey(word, master, holds)
-			fmt.Fprintf(o.Out, "%s  %s\n", time.Now().Format(time.TimeOnly), did)
+		if o.obeyAll(master, holds) {
+			quit()
 		}
 	}()
 	return d.Run(ctx)
+}
+
+// obeyAll carries out what is typed, a word a line. It returns true once quit is typed, and false at the end of the input.
+func (o Options) obeyAll(master *checktest.Master, holds *drain.Store) (quit bool) {
+	lines := bufio.NewScanner(o.In)
+	for lines.Scan() {
+		word := strings.TrimSpace(lines.Text())
+		if word == "quit" {
+			return true
+		}
+		if word == "" {
+			continue
+		}
+
+		did := obey(word, master, holds)
+		fmt.Fprintf(o.Out, "%s  %s\n", time.Now().Format(time.TimeOnly), did)
+	}
+	return false
 }
 
 // configure writes the configuration of the demo, for its daemon and for the commands: the defaults with the stand-in

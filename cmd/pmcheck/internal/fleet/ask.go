@@ -17,12 +17,12 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 )
 
-// NameHeader has the certname of a master in its answer to another. A master that reaches itself at an address which is
-// not of its host, as behind NAT, knows itself by it.
+// NameHeader has the certname of a master in its answer to another master. Behind NAT, a master may reach itself at an
+// address that its host does not have. It knows itself by the header then.
 const NameHeader = "Pmcheck-Master"
 
-// UserAgent is that of a master that asks another master on its way out of the pool. A daemon does not take it for a
-// balancer.
+// UserAgent is the User-Agent of a master that asks another master on its way out of the pool. A daemon does not take
+// such a client for a balancer.
 const UserAgent = "pmcheck-fleet"
 
 // Turns is how many masters of package leave pause for different times before they ask again: by their place, which is
@@ -103,7 +103,7 @@ func ask(ctx context.Context, member, certname string) (w Witness, isOwn bool) {
 	return w, isNamesake(resp.Header, certname) || reachesItself.Load()
 }
 
-// isNamesake reports whether a member answers by a certname; no member does by one that is not known.
+// isNamesake reports whether a member answers by a certname; false if the certname is not known.
 func isNamesake(answer http.Header, certname string) bool {
 	return certname != "" && answer.Get(NameHeader) == certname
 }

@@ -221,7 +221,7 @@ func (c *conn) Close() error {
 	wasOpen := c.crowd.remove(c)
 	c.crowd.mu.Unlock()
 
-	if wasOpen && c.gone.Load() { // one that was not open has made room for another
+	if wasOpen && c.gone.Load() { // a connection that was not open has made room for another
 		c.crowd.refuse(Refusal{
 			Client: c.party.address,
 			By:     BySilence,

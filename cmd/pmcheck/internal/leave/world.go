@@ -113,7 +113,7 @@ func isDaemon(ctx context.Context, listen string) bool {
 func (w World) waitUntilClear(ctx context.Context, expired func() bool, settled time.Duration,
 	look func(ctx context.Context) ([]status.Obstacle, error)) (left []status.Obstacle, err error) {
 	left = obstacle.NotKnown(fmt.Errorf("not clear for %s", settled))
-	var since time.Time // since when the way is clear
+	var since time.Time // since when the way has been clear; zero if it is not
 	for {
 		list, err := look(ctx)
 		err = cmp.Or(ctx.Err(), err)
@@ -122,12 +122,11 @@ func (w World) waitUntilClear(ctx context.Context, expired func() bool, settled 
 		}
 
 		isClear := len(list) == 0
-		if isClear && since.IsZero() {
-			since = time.Now()
-		}
 		if !isClear {
-			since = time.Time{}
 			left = list
+			since = time.Time{}
+		} else if since.IsZero() {
+			since = time.Now()
 		}
 
 		if isClear && time.Since(since) >= settled {

@@ -174,7 +174,9 @@ func (m *Monitor) start(ctx context.Context) {
 		names := m.config.Checks.Unit().Names
 		probe := m.config.Probe
 		m.work.Go(func() {
-			systemd.WatchUnit(ctx, names, func(u systemd.UnitState) { send(ctx, m.sights, sight{look(probe), u}) })
+			systemd.WatchUnit(ctx, names, func(u systemd.UnitState) {
+				send(ctx, m.sights, sight{listeners: look(probe), unit: u})
+			})
 		})
 	}
 }
@@ -313,7 +315,7 @@ func (m *Monitor) observe(ctx context.Context, o outcome) {
 		m.probe(ctx, s)
 	}
 	if s.name == drain.Master {
-		m.see(ctx, sight{o.listeners, m.sight.unit})
+		m.see(ctx, sight{listeners: o.listeners, unit: m.sight.unit})
 	}
 }
 

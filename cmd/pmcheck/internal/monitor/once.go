@@ -46,7 +46,8 @@ func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []
 	found.observe(result, now)
 
 	unit := unitNow(ctx, c)
-	p := sight{look(c.Probe), unit}.place(c.Probe.Address, c.Probe.Address, true)
+	s := sight{listeners: look(c.Probe), unit: unit}
+	p := s.place(c.Probe.Address, c.Probe.Address, true)
 	found.unit(unit, p.another, now)
 
 	list := found.list(now)
@@ -62,7 +63,8 @@ func Located(ctx context.Context, c config.Config) (located config.Config, doubt
 	}
 
 	inUse := c.Probe.Address
-	p := sight{look(c.Probe), unitNow(ctx, c)}.place(inUse, inUse, false)
+	s := sight{listeners: look(c.Probe), unit: unitNow(ctx, c)}
+	p := s.place(inUse, inUse, false)
 	t := try(ctx, c.Probe, &puppetclient.Credentials{Files: c.Probe.Files}, p)
 	c.Probe.Address = cmp.Or(t.address, inUse)
 	return c, p.doubted && t.address == ""

@@ -182,8 +182,8 @@ func try(ctx context.Context, c config.Probe, credentials *puppetclient.Credenti
 	return t
 }
 
-// showsItself reports whether the unit has shown the master's certificate in an answer: one that was verified, or has
-// ended, which is the master's fault.
+// showsItself reports whether the unit has shown the master's certificate in an answer. The certificate was accepted,
+// or it has expired or was revoked: these faults are the master's.
 func showsItself(r check.Result) bool {
 	ended := []check.Reason{puppetclient.ServerCertExpired, puppetclient.ServerCertRevoked}
 	return r.Server != nil || r.Fault != nil && slices.Contains(ended, r.Fault.Reason)

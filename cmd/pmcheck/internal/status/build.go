@@ -44,7 +44,8 @@ type Facts struct {
 
 // New returns what the facts say at now. It asks for the connections only of a master that is held.
 func New(of Facts, now time.Time) Status {
-	state, settings := of.State, of.Settings
+	state := of.State
+	settings := of.Settings
 	inUse := cmp.Or(state.Address, settings.Probe.Address)
 	s := Status{
 		Version:       of.Version,

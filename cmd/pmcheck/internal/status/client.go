@@ -146,15 +146,20 @@ func values(data []byte) (n int) {
 	inText := false
 	escaped := false
 	for _, c := range data {
-		switch {
-		case escaped:
+		if escaped {
 			escaped = false
-		case c == '\\':
+			continue
+		}
+
+		switch c {
+		case '\\':
 			escaped = inText
-		case c == '"':
+		case '"':
 			inText = !inText
-		case !inText && (c == ',' || c == '{'):
-			n++
+		case ',', '{':
+			if !inText {
+				n++
+			}
 		}
 	}
 	return n
