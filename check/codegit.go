@@ -13,8 +13,8 @@ const (
 	maxPacked   = 16 // MiB of packed refs; a ref has about 70 bytes
 )
 
-// commitIn returns the commit that is checked out in dir, shortened; empty if none is, or git keeps it in another way.
-// Only the place of a ref differs whether git has packed it or not.
+// commitIn returns the commit that is checked out in dir, shortened; empty if there is no such commit, or if git keeps
+// it in another way. Whether git has packed a ref makes no difference to the commit, only to the place of the ref.
 func commitIn(dir string) string {
 	git := filepath.Join(dir, ".git")
 	if path, is := strings.CutPrefix(string(contents(git)), "gitdir: "); is { // of a worktree, or a submodule

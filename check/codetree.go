@@ -105,7 +105,7 @@ func (w treeWalk) directory(path, name string, above []fs.FileInfo) error {
 	return nil
 }
 
-// notCode returns the names of what tools that deploy code keep beside it. It differs from master to master.
+// notCode returns the names of what deployment tools keep beside the code. These files differ from master to master.
 func notCode() []string {
 	return []string{".git", ".svn", ".hg", ".bzr", "CVS", r10kRecord, g10kRecord}
 }

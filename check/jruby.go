@@ -90,7 +90,7 @@ type poolCheck struct {
 
 // poolMemory is what is remembered of a pool.
 type poolMemory struct {
-	found    Finding   // the last one for an answer
+	found    Finding   // the last finding for an answer
 	started  bool      // all instances have been ready at once since the last start, or WarmingMax is over
 	since    time.Time // when instances began to be missing, after a start or a flush
 	empty    time.Time // when the last instance was lost; zero while there is one
@@ -161,8 +161,8 @@ func (c *poolCheck) observe(r Result, now time.Time) Finding {
 	return c.found
 }
 
-// follow forgets the pool if another process listens than the process that had the pool. An empty listener is not known,
-// and changes nothing.
+// follow forgets the pool if another process listens than the process that had the pool. An empty listener is not
+// known, and changes nothing.
 func (c *poolCheck) follow(listener string) {
 	if listener == "" {
 		return
@@ -193,8 +193,8 @@ func (c *poolCheck) end(fault *Fault) {
 	c.forget()
 }
 
-// unseen returns the finding for a fault that says nothing about the master. What it keeps pmcheck from seeing is a
-// warning, unless the pool did not serve when it was seen last.
+// unseen returns the finding for a fault that says nothing about the master. That JRubies cannot be
+// seen is a warning, unless the pool did not serve when it was seen last.
 func (c *poolCheck) unseen(fault *Fault) Finding {
 	f := c.found
 	if outOfService(f) {
@@ -305,7 +305,7 @@ func (c *poolCheck) count(p *Pool, now time.Time) {
 	}
 }
 
-// unserved returns the finding for a pool that has served no request for StuckAfter; a zero one if it has.
+// unserved returns the finding for a pool that has served no request for StuckAfter; else a zero Finding.
 func (c *poolCheck) unserved(p *Pool, now time.Time) Finding {
 	if c.cameBack(p, now) {
 		c.stuck = time.Time{}
@@ -337,7 +337,7 @@ func (c *poolCheck) cameBack(p *Pool, now time.Time) bool {
 	return p.Free > 0 || len(p.Borrowed) > 0 && youngest(p.Borrowed) < now.Sub(c.stuck)
 }
 
-// stops returns the finding for a pool by which requests have not been served for StuckAfter; a zero one for any other.
+// stops returns the finding for a pool by which requests have not been served for StuckAfter; else a zero Finding.
 func (c *poolCheck) stops(p *Pool, now time.Time) Finding {
 	if p.unreturned() >= c.StuckAfter {
 		return finding(StateBad, Unhealthy, JRubyStuck,

@@ -105,6 +105,7 @@ func unanswered() []Cause {
 // notServing returns the causes of a master that answers, and says that it does not serve.
 func notServing() []Cause {
 	const services = "look at /status/v1/services?level=info and puppetserver.log"
+
 	return slices.Concat(
 		causes(OfMaster, Unhealthy, answered,
 			row{
@@ -176,8 +177,10 @@ func sharedFaults() []Cause {
 
 // ownFaults returns the causes in what pmcheck holds, and in its bounds.
 func ownFaults() []Cause {
-	const renewOwn = "renew this host's certificate: puppetserver ca clean --certname NAME on the CA, here puppet ssl clean " +
-		"and puppet ssl bootstrap --dns_alt_names NAMES; on the CA itself puppetserver ca generate --ca-client"
+	const renewOwn = "renew this host's certificate: puppetserver ca clean --certname NAME on the CA, here " +
+		"puppet ssl clean and puppet ssl bootstrap --dns_alt_names NAMES; on the CA itself puppetserver ca generate " +
+		"--ca-client"
+
 	return causes(OfPmcheck, Unknown, found,
 		row{
 			reason: pc.NameLookup,
@@ -187,8 +190,8 @@ func ownFaults() []Cause {
 		row{
 			reason: AcceptNotKnown,
 			begins: "it does not answer, and the kernel does not tell whether it accepts connections",
-			hint: "the kernel lacks inet_diag, or the master is on another host: a master with more requests than threads " +
-				"cannot be told from one that is stopped",
+			hint: "the kernel lacks inet_diag, or the master is on another host: a master with more requests than " +
+				"threads cannot be told from one that is stopped",
 		},
 		row{
 			reason: pc.AnswerTooLong,
@@ -198,14 +201,14 @@ func ownFaults() []Cause {
 		row{
 			reason: pc.OwnFiles,
 			begins: "a file of ours cannot be read",
-			hint: "unless its unit hides it, add pmcheck's user to the group puppet (pe-puppet on PE) and restart pmcheck; by " +
-				"hand, use sudo",
+			hint: "unless its unit hides it, add pmcheck's user to the group puppet (pe-puppet on PE) and restart " +
+				"pmcheck; by hand, use sudo",
 		},
 		row{
 			reason: pc.OwnFilesMissing,
 			begins: "a file of ours is missing",
-			hint: "are certname and paths right in pmcheck config? puppetserver.conf may have another server-var-dir: set " +
-				"probe.certificate, key, ca and crl then. Else there is no certificate yet: puppet ssl bootstrap",
+			hint: "are certname and paths right in pmcheck config? puppetserver.conf may have another server-var-dir: " +
+				"set probe.certificate, key, ca and crl then. Else there is no certificate yet: puppet ssl bootstrap",
 		},
 		row{
 			reason: pc.OwnFilesNotKnown,
@@ -220,7 +223,8 @@ func ownFaults() []Cause {
 		row{
 			reason: pc.OwnFilesSkipped,
 			begins: "a certificate or list of ours cannot be parsed",
-			hint:   "Go cannot parse it, other programs may: replace or remove it. A master whose CA is skipped is not verified",
+			hint: "Go cannot parse it, other programs may: replace or remove it. A master whose CA is skipped is not " +
+				"verified",
 		},
 		row{reason: pc.OwnCertExpired, begins: "our certificate has ended", hint: renewOwn},
 		row{reason: pc.OwnCertNotYetValid, begins: "our certificate has not begun", hint: compareClocks},

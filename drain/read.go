@@ -67,7 +67,7 @@ func (s *Store) look(places []*place, accept bool) Snapshot {
 	return newSnapshot(taken, slices.Collect(maps.Values(found)), slices.Collect(maps.Values(hangs)))
 }
 
-// take remembers a reading, unless there is a reason not to trust the directory, which take returns.
+// take remembers a reading. If there is a reason not to trust the directory, take returns the reason instead.
 func (p *place) take(r reading, err error, accept bool, now time.Time) error {
 	isAnother := p.known.info != nil && r.info != nil && !os.SameFile(p.known.info, r.info)
 	if err == nil && isAnother && !accept {
@@ -84,8 +84,8 @@ func (p *place) take(r reading, err error, accept bool, now time.Time) error {
 	return nil
 }
 
-// isDoubtful reports whether the holds in the directory are not known after a reading with this error. Those of a
-// directory that only hangs are: nothing can have changed them since.
+// isDoubtful reports whether the holds in the directory are not known after a reading with this error. The holds in a
+// directory that only hangs are known if they have been read before: nothing can have changed them since.
 func (p *place) isDoubtful(err error) bool {
 	if errors.Is(err, ErrHangs) {
 		neverRead := p.read.IsZero()

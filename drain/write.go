@@ -29,7 +29,7 @@ const keepExpired = 24 * time.Hour
 // A hold that replaces a firm one keeps its Since, and moves if it is in the other directory. At any moment at least
 // one of the two exists. When Change returns without an error, the hold is on stable storage. After an
 // [*fs.PathError] the old hold is in place, with two exceptions: if Op is "remove", both are in place; if Op is
-// "sync", the new one is, but it may not survive a power failure. If the error wraps [ErrHangs], a step that has
+// "sync", the new hold is, but it may not survive a power failure. If the error wraps [ErrHangs], a step that has
 // begun may still end.
 func (s *Store) Change(holder string, service Service, next func(old Hold) (Hold, error)) (Hold, error) {
 	if err := CheckName(holder); err != nil {
@@ -45,7 +45,7 @@ func (s *Store) Change(holder string, service Service, next func(old Hold) (Hold
 	}
 	defer unlock()
 
-	old, _ := s.find(named(fileName(holder, service))) // one in a directory that hangs stays
+	old, _ := s.find(named(fileName(holder, service))) // a hold in a directory that hangs stays
 	current := s.current(old)
 	h, err := next(current)
 	if err != nil {
@@ -149,6 +149,7 @@ func (s *Store) replace(old []Hold, h Hold) (Hold, error) {
 	if err := s.makeDir(dir); err != nil {
 		return Hold{}, err
 	}
+
 	path := filepath.Join(dir, fileName(h.Holder, h.Service))
 	err = s.change("write", path, dir, func(ctx context.Context) error { return writeFile(ctx, path, data) })
 	if err != nil {
@@ -158,7 +159,7 @@ func (s *Store) replace(old []Hold, h Hold) (Hold, error) {
 		return Hold{}, err
 	}
 
-	// Only now: at any moment one of the two exists.
+	// The old hold goes last: at any moment one of the two exists.
 	elsewhere := keep(old, func(o Hold) bool { return o.Path != path })
 	if _, err := s.remove(elsewhere); err != nil {
 		return Hold{}, err

@@ -26,7 +26,7 @@ type UnitState struct {
 	// is not enabled.
 	Ran bool
 	// Cgroup is the id of the control group of its processes, as the kernel has it for their sockets; 0 while it has
-	// none, or if that is not known. It is another after each start.
+	// none, or if that is not known. The id changes with each start.
 	Cgroup uint64
 	// User is the id of the user that it runs as; 0 if that is root, or not known.
 	User uint32
@@ -153,7 +153,7 @@ func choose(units []dbus.UnitStatus) (first UnitState) {
 
 		s := UnitState{Unit: u.Name, Active: u.ActiveState, Guarded: isGuarded(u.Name, units)}
 		if s.Active == "inactive" && u.JobType == "start" {
-			s.Active = "activating" // once those are that it is ordered after, as while the host boots
+			s.Active = "activating" // once the units before it are, as while the host boots
 		}
 		if s.Runs() {
 			return s

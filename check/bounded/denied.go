@@ -41,8 +41,8 @@ func Denied(err error, path string) error {
 	return fmt.Errorf("%w (%s has owner %s, group %s, mode %04o)", err, path, owner, group, info.Mode().Perm())
 }
 
-// isHidden reports whether systemd hides a file or directory from a unit: it mounts an empty one of root there, which
-// has no permissions.
+// isHidden reports whether systemd hides a file or directory from a unit. systemd mounts an empty file or directory of
+// root in its place, without permissions.
 func isHidden(file, above *syscall.Stat_t) bool {
 	isMounted := file.Dev != above.Dev
 	return isMounted && file.Uid == 0 && file.Mode&0o777 == 0

@@ -33,7 +33,7 @@ const (
 	DefaultHandshake = 5 * time.Minute
 
 	plainHTTP = "http://"
-	// maxAnswer bounds an answer. The longest one lists the requests of Puppet Server: Jetty lets about 200 of them
+	// maxAnswer bounds an answer. The longest answer lists the requests of Puppet Server: Jetty lets about 200 of them
 	// wait, and a path may have 8 KiB or more.
 	maxAnswer = 16 << 20
 	// maxKept bounds what is kept of an answer, in which each text has cutText bytes at most.

@@ -420,9 +420,9 @@ type element struct {
 	place string // in the file
 }
 
-// elements returns the blocks of these types, or all blocks if no type is given. It returns an error for a file that is
-// empty, is half written or has too many blocks. Each block is decoded by itself, so that a block that is not PEM is not
-// taken for a part of the next.
+// elements returns the blocks of these types, or all blocks if no type is given. It returns an error for a file that
+// is empty, is half written or has too many blocks. Each block is decoded by itself, so that a block that is not PEM
+// is not taken for a part of the next.
 func elements(data []byte, what string, types ...string) (list []element, err error) {
 	begin := []byte("-----BEGIN ")
 	begins := bytes.Count(data, begin)

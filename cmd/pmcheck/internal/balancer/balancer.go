@@ -63,8 +63,8 @@ type Balancer struct {
 	// Codes are the status codes that it chose. One below 400
 	// hides the hold, or the verdict, from it.
 	answer.Codes
-	// Interval is the time between its checks in seconds, smoothed; 0 after a
-	// single one. DownInterval is the same while it has the master DOWN; 0 if it has not been seen to ask then.
+	// Interval is the time between the balancer's checks in seconds, smoothed; 0 after a single check. DownInterval is
+	// the same while the balancer has the master DOWN; 0 if it has not been seen to ask in that state.
 	Interval     float64 `json:"interval_seconds"`
 	DownInterval float64 `json:"down_interval_seconds,omitempty"`
 	// Answer is the last answer to it, and Answers how often in a row it got that code.
@@ -208,11 +208,12 @@ func (b *Balancer) observe(before, v *View, wasUp bool, now time.Time) {
 	}
 }
 
-// lightest is the smallest part of this master's weight that another server is believed to have. Less is a weight that
-// changes.
+// lightest is the smallest part of this master's weight that another server is believed to have. A smaller part is a
+// weight that is changing.
 const lightest = 8
 
-// weigh takes into account how much one server weighs. While a server comes back, its weight is a part of that.
+// weigh takes into account how much one server weighs. While a server comes back, it has only a part
+// of its weight.
 func (b *Balancer) weigh(before, v *View) {
 	own := v.Weight
 	unknown := b.UnitWeight == 0

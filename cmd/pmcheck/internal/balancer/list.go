@@ -118,8 +118,9 @@ func (l List) WithAgents() List {
 	return l.keep(func(b *Balancer) bool { return b.Counts() && !l.onlyTurns(b) })
 }
 
-// onlyTurns reports whether a balancer in the list is a backend without agents. If no other backend of its HAProxy
-// sends a view, it speaks for them: their servers may track its servers, and have no checks of their own.
+// onlyTurns reports whether a balancer in the list is a backend without agents, and a backend with agents of the same
+// HAProxy sends a view. If no backend with agents does, the backend without agents speaks for them: their servers may
+// track its servers, and have no checks of their own.
 func (l List) onlyTurns(b *Balancer) bool {
 	speaksForItself := func(o *Balancer) bool { return o.View != nil && !o.Turns() && o.sharesHAProxy(b) }
 	return b.Turns() && l.any(speaksForItself)

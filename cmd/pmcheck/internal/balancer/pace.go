@@ -4,7 +4,7 @@ import "time"
 
 const (
 	// goneAfter is the shortest time without a check after which a balancer counts as
-	// gone; a slow one is given three of its intervals.
+	// gone; a slow balancer is given three of its intervals.
 	goneAfter = 10 * time.Second
 	// unknownGoneAfter is the same for a client whose interval is not known: a client that
 	// asked once, as AWS asks every 10 or 30 s, and HAProxy after a refusal.
@@ -45,8 +45,8 @@ func (b *Balancer) AsksEvery() time.Duration {
 }
 
 // HasDown reports whether the balancer has the master DOWN since the last answer, and asks at another pace, which
-// HAProxy calls downinter. HAProxy says so, or that this refusal was the last that it needed. A balancer without
-// a view has been refused as often as takes a master out.
+// HAProxy calls downinter. The view says so, or it says that this refusal was the last that HAProxy needed. A
+// balancer without a view has the master DOWN once it has been refused as often as takes a master out.
 func (b *Balancer) HasDown() bool {
 	if !b.Refused() {
 		return false
@@ -68,9 +68,10 @@ func (b *Balancer) fellSilent(now time.Time) bool {
 	return b.HasDown() && now.Sub(b.Seen) > least
 }
 
-// Sends reports whether the balancer gives new sessions to this master, as far as is known. One whose view cannot be
-// read may do so until it has been refused often enough. Of two HAProxies with one name, one may although the
-// other, which asked last, has the master out. Nothing is known of a balancer that sends no view.
+// Sends reports whether the balancer gives new sessions to this master, as far as is known. A balancer whose view
+// cannot be read may do so until it has been refused often enough. If two HAProxies have the same name, one HAProxy
+// may do so although the other HAProxy, which asked last, has the master out. Nothing is known of a balancer without a
+// view.
 func (b *Balancer) Sends(now time.Time) bool {
 	if b.Unreadable {
 		return b.InARow(true) < TellTimes

@@ -168,8 +168,8 @@ func (t *Tracker) makeRoom(b Balancer, now time.Time) bool {
 		t.makeRoomInAll(b, now)
 }
 
-// makeRoomAmong reports whether there is room among these clients, of which the tracker remembers no more than most, and
-// forgets a client for its sake. A balancer that still asks keeps its place.
+// makeRoomAmong reports whether there is room among these clients, of which the tracker remembers no more than most,
+// and forgets a client for its sake. A balancer that still asks keeps its place.
 func (t *Tracker) makeRoomAmong(these func(*Balancer) bool, most int, now time.Time) bool {
 	n := 0
 	for _, b := range t.list {
@@ -205,8 +205,8 @@ func (t *Tracker) makeRoomInAll(b Balancer, now time.Time) bool {
 	return isFairer && t.forgetOldest(ofMost)
 }
 
-// forgetOneOf forgets a client among these that has stopped asking or, if all still ask, a client that does not count. It
-// reports whether there was such a client.
+// forgetOneOf forgets a client among these that has stopped asking or, if all still ask, a client that does not count.
+// It reports whether there was such a client.
 func (t *Tracker) forgetOneOf(these func(*Balancer) bool, now time.Time) bool {
 	return t.forgetOldest(func(b *Balancer) bool { return these(b) && b.gone(now) }) ||
 		t.forgetOldest(func(b *Balancer) bool { return these(b) && !b.Counts() })

@@ -95,7 +95,7 @@ type Probe struct {
 	MaxAge time.Duration `yaml:"-"`
 	// ServerPort is the port that puppet.conf has for agents; empty if it has none.
 	ServerPort string `yaml:"-"`
-	// Environment is the environment of this host's agent; empty if puppet.conf names none, or its name cannot be in a URL.
+	// Environment is the environment of this host's agent; empty if puppet.conf has none whose name can be in a URL.
 	Environment string `yaml:"-"`
 }
 

@@ -147,9 +147,9 @@ func (h puppetHost) read(configured string) (puppetConf, *check.Fault) {
 	return conf, mistakes(faults)
 }
 
-// early returns the doubt about a puppet.conf that names another certname or other files than last, if they cannot be
-// used yet and the last ones can: a host that gets another name has the name first, then the certificate, and a master
-// that uses it only after a restart.
+// early returns the doubt about a puppet.conf that names another certname or other files than last, if the new identity
+// cannot be used yet and the last identity can. A host that gets another name has the name first, then the certificate,
+// and only after a restart a master that uses the certificate.
 func (h puppetHost) early(says sources) *check.Fault {
 	known := h.options.Known.sources()
 	isNew := slices.ContainsFunc(slices.Collect(maps.Keys(known)), func(key string) bool {

@@ -57,8 +57,9 @@ func (l *Loaded) changed() bool {
 	return false
 }
 
-// Again reads Puppet's configuration again, and nothing else. Known is what it said last. It returns l if there is
-// nothing new: a file is read when it has changed, and not by the clock. It may hang with the file system.
+// Again reads Puppet's configuration again, and nothing else. known is what Puppet's configuration said last. Again
+// returns l if there is nothing new: a file is read when it has changed, and not by the clock. Again may hang with the
+// file system.
 func (l *Loaded) Again(known Identity) (*Loaded, error) {
 	isNews := !reflect.DeepEqual(known, l.from.Known)
 	if !isNews && !l.changed() {

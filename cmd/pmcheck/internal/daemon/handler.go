@@ -132,8 +132,9 @@ func (d *Daemon) answer(w http.ResponseWriter, code int, body string) {
 	d.metrics.Answered(code)
 }
 
-// tracker returns which balancers a client belongs to; nil if it is none. Another master that asks on its way out of
-// the pool is none. A client that the setting balancers does not list is one only if it sends a view.
+// tracker returns the tracker that remembers a client; nil if the client is not taken for a balancer. Another master
+// that asks on its way out of the pool is not. A client that the setting balancers does not list is taken for a
+// balancer only if it sends a view.
 func (d *Daemon) tracker(c *config.Config, r *http.Request) *balancer.Tracker {
 	if isMaster(r) {
 		return nil

@@ -60,11 +60,13 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
+
 	source := daemon.NewSource(from, "")
 	loaded, err := source.Start()
 	if err != nil {
 		return err
 	}
+
 	holds := loaded.Config.Store()
 	if _, err := holds.LiftAll(); err != nil { // makes the directories
 		return err
@@ -96,7 +98,7 @@ In another terminal, the commands:
 	return d.Run(ctx)
 }
 
-// obeyAll carries out what is typed, a word a line. It returns true once quit is typed, and false at the end of the input.
+// obeyAll carries out what is typed, a word a line. It returns true once quit is typed, false at the end of the input.
 func (o Options) obeyAll(master *checktest.Master, holds *drain.Store) (quit bool) {
 	lines := bufio.NewScanner(o.In)
 	for lines.Scan() {

@@ -136,7 +136,7 @@ func (l *crowd) remove(c *conn) bool {
 	return true
 }
 
-// conn is a connection that a crowd has admitted. It reads the request until that is whole, completes its first line,
+// conn is a connection that a crowd has admitted. It reads a whole request, completes the first line of the request,
 // and changes the first line of the answer: see firstline.go.
 type conn struct {
 	net.Conn

@@ -179,8 +179,8 @@ func (p *patience) noteSlots(slots []budget.Slot) {
 // returns counts the servers that have come back. Each counts once, so that a server that flaps keeps no stop waiting.
 type returns struct{ missing, back int }
 
-// note reports whether fewer of the others are missing than at the last call: one has come back, or is not expected any
-// more.
+// note reports whether fewer of the other servers are missing than at the last call: a server has come back, or is not
+// expected any more. note returns true once for each of the other servers at most.
 func (r *returns) note(missing, others int) (came bool) {
 	isFewer := missing < r.missing
 	r.missing = missing

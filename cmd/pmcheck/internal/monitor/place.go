@@ -41,7 +41,7 @@ type owner int
 
 const (
 	notKnown owner = iota
-	nobody         // none listens there
+	nobody         // no socket listens there
 	theUnit
 	another
 )
@@ -59,7 +59,7 @@ func (s sight) at(address string) owner {
 	all := s.of(found[0])
 	for _, l := range found[1:] {
 		if s.of(l) != all {
-			return another // it shares the address: an answer may be of either
+			return another // sockets of two owners share the address: either owner may answer
 		}
 	}
 	return all
@@ -137,7 +137,7 @@ func (s sight) others(inUse string) (list []door) {
 		}
 
 		address := net.JoinHostPort(host, strconv.Itoa(int(l.Local.Port())))
-		isUsable := !l.Local.Addr().IsLinkLocalUnicast() && address != inUse // the former needs a zone
+		isUsable := !l.Local.Addr().IsLinkLocalUnicast() && address != inUse // a link-local address needs a zone
 		if isUsable && s.at(address) == theUnit {
 			list = append(list, door{address: address, socket: l.ID})
 		}
@@ -153,11 +153,11 @@ const trialTime = 5 * time.Second
 type trial struct {
 	of      *subject // that is probed meanwhile
 	address string   // where the master is; empty if it is behind none of them
-	strange []door   // what answered there is no Puppet Server, or not this one
+	strange []door   // what answered there has not shown the master's certificate
 }
 
-// try looks behind the doors of a place for a master that shows its certificate, a healthy one if possible. If the
-// unit listens at the address in use too, only a healthy one is better.
+// try looks behind the doors of a place for a master that shows its certificate, a healthy master if possible. If the
+// unit listens at the address in use too, only a healthy master is better.
 func try(ctx context.Context, c config.Probe, credentials *puppetclient.Credentials, p place) (t trial) {
 	for _, d := range p.others {
 		c.Address = d.address

@@ -32,8 +32,8 @@ type Listeners []Listener
 func AllListeners() (Listeners, error) { return listeners(anyPort) }
 
 // ListenerAt returns the socket of the server that listens on this host at address, a host:port,
-// whose host is localhost or an IP address. If that is not one socket, because the server is on
-// another host, or several processes share the port, the error says so.
+// whose host is localhost or an IP address. It returns an error if there is no such socket, because the server is on
+// another host, or more than one socket, because several processes share the port.
 func ListenerAt(address string) (Listener, error) {
 	host, port, err := Split(address)
 	if err != nil {
