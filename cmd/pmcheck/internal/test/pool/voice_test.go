@@ -13,7 +13,7 @@ import (
 
 // TestOneVoiceAlone restarts masters under agents while one voice says something else than the others: a balancer has
 // this master alone, a backend of the pool's own balancer has, and the daemon does not answer its socket. No run behind
-// the pool's balancer may fail. A master of which all balancers say that they have it alone stops at once.
+// the pool's balancer may fail. A master of which all balancers say that they have it alone does not wait for agents.
 func TestOneVoiceAlone(t *testing.T) {
 	lab.Real(t)
 	agents := mix{quick: 3, slow: 2}
@@ -118,10 +118,11 @@ func TestOneVoiceAlone(t *testing.T) {
 		closed := port.WaitOne([]string{"closed"}, began, time.Minute)
 		took := lab.Between(began, closed.At)
 		t.Logf("measured: the port closed after %s", tenths(took))
-		if took > 5*time.Second {
-			t.Errorf("the port closed after %s, want at once", tenths(took))
+		// The daemon has listened for 15 s, and HAProxy is told before the port closes.
+		if most := 25 * time.Second; took > most {
+			t.Errorf("the port closed after %s, want %s at most", tenths(took), most)
 		}
-		p.assertSaid(m1, "not drained, serves until it stops")
+		p.assertSaid(m1, "does not wait for balancer solo")
 	})
 }
 
