@@ -1,9 +1,22 @@
 package daemon
 
-import "github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+import (
+	"sync/atomic"
 
-// Use replaces the configuration in use, as a reload does. Run must not reload at the same time.
-func (d *Daemon) Use(loaded *config.Loaded) { d.use(loaded) }
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+)
+
+// FixedSource returns a source whose configuration a test sets, in the place of files.
+func FixedSource() (s *Source, set func(*config.Loaded)) {
+	next := new(atomic.Pointer[config.Loaded])
+	s = NewSource(config.Options{}, "")
+	s.load = func(config.Options) (*config.Loaded, error) { return next.Load(), nil }
+	s.again = func(inUse *config.Loaded, _ config.Identity) (*config.Loaded, error) { return inUse, nil }
+	return s, next.Store
+}
+
+// Uses reports whether a configuration is the one in use.
+func (d *Daemon) Uses(loaded *config.Loaded) bool { return d.settings.Load() == &loaded.Config }
 
 // CloseSocket closes the unix socket of a daemon that does not run.
 func (d *Daemon) CloseSocket() { d.sockets[0].Close() }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -28,6 +29,9 @@ type testDaemon struct {
 	client  status.Client // of its socket
 	runtime string        // its runtime directory, which a restart keeps
 	stop    func()        // ends the daemon and waits
+
+	reloads chan os.Signal
+	set     func(*config.Loaded) // what the daemon reads next
 }
 
 // start starts a daemon; change may alter its configuration first. The probe interval is
@@ -59,7 +63,15 @@ func start(t *testing.T, change func(*config.Config)) *testDaemon {
 // run starts another daemon on these ports, or on one of its own, and waits for its first verdict.
 func (r *testDaemon) run(ports ...net.Listener) {
 	r.t.Helper()
-	r.start(newDaemon(r.config, daemon.Options{Runtime: r.runtime, Ports: ports}))
+	source, set := daemon.FixedSource()
+	r.set = set
+	r.reloads = make(chan os.Signal, 1)
+	r.start(newDaemon(r.config, daemon.Options{
+		Source:  source,
+		Reloads: r.reloads,
+		Runtime: r.runtime,
+		Ports:   ports,
+	}))
 }
 
 // start starts a daemon, and waits for its first verdict.
@@ -87,7 +99,9 @@ func (r *testDaemon) start(d *daemon.Daemon) {
 
 // newDaemon returns a daemon with a configuration that no file has.
 func newDaemon(c config.Config, o daemon.Options) *daemon.Daemon {
-	o.Source = daemon.NewSource(config.Options{}, "")
+	if o.Source == nil {
+		o.Source, _ = daemon.FixedSource()
+	}
 	if o.Log == nil {
 		o.Log = io.Discard
 	}
@@ -95,7 +109,13 @@ func newDaemon(c config.Config, o daemon.Options) *daemon.Daemon {
 }
 
 // reload makes the daemon use another configuration.
-func (r *testDaemon) reload(c config.Config) { r.Use(&config.Loaded{Config: c, File: "test.yaml"}) }
+func (r *testDaemon) reload(c config.Config) {
+	r.t.Helper()
+	loaded := &config.Loaded{Config: c, File: "test.yaml"}
+	r.set(loaded)
+	r.reloads <- syscall.SIGHUP
+	r.waitUntil(func() bool { return r.Uses(loaded) })
+}
 
 func must(t testing.TB, err error) {
 	t.Helper()
