@@ -56,6 +56,7 @@ func (f *fleetTurn) look(ctx context.Context) ([]status.Obstacle, error) {
 	d.seen.next(ctx) // what balancers show may forbid the way out meanwhile
 	others, place := d.world.Fleet(ctx)
 	f.view = fleet.Judge(others, d.world.MaxOut)
+	d.others = f.view
 	f.nameSilent()
 	d.patience.noteFleet(f.view.Out, f.view.Others)
 

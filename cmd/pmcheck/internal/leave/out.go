@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
@@ -80,7 +81,8 @@ type departure struct {
 	want     Request
 	party    party
 	patience *patience
-	seen     daemon // the daemon, as it was seen last
+	seen     daemon     // the daemon, as it was seen last
+	others   fleet.View // the other masters of the fleet, as they were seen last
 
 	set   drain.Hold // zero while no hold is set
 	setAt time.Time  // when the hold was written first

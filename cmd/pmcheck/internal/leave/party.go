@@ -169,9 +169,12 @@ func (s *stop) end(of phase) time.Time {
 		return p.began
 	}
 
-	// While the host shuts down, a last server serves on until it must stop.
+	// While the host shuts down, a last server serves on until it must stop. What follows the hold blindly would take it
+	// from its agents as soon as it is held.
 	hostStops := !p.hostStops.IsZero()
-	if of == phaseIdle && hostStops && all.AllStranded() {
+	isLastByViews := of == phaseIdle && all.AllStranded()
+	isLastByFleet := of == phaseFleet && s.way.others.Serving == 0 && s.way.followedBlindly()
+	if hostStops && (isLastByViews || isLastByFleet) {
 		return p.mustStop()
 	}
 	return p.end(of)
