@@ -25,7 +25,7 @@ type stall struct {
 func stallOf(t *testing.T, s *drain.Store, dir string) *stall {
 	t.Helper()
 	f := &stall{answers: make(chan struct{})}
-	s.SetLimit(50 * time.Millisecond)
+	s.SetLimit(500 * time.Millisecond) // a busy disk syncs within that
 	s.SetEntered(func(entered string) {
 		if entered == dir && f.hung.Load() && f.begun.Add(1) > 0 {
 			<-f.answers
