@@ -50,6 +50,11 @@ func enterMounts(pid uint32) error {
 		return err
 	}
 	defer namespace.Close()
+	root, err := os.Open(fmt.Sprintf("/proc/%d/root", pid)) // not always that of its mount namespace
+	if err != nil {
+		return err
+	}
+	defer root.Close()
 	here, err := os.Getwd()
 	if err != nil {
 		return err
@@ -60,6 +65,12 @@ func enterMounts(pid uint32) error {
 		return err
 	}
 	if err := unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNS); err != nil {
+		return err
+	}
+	if err := unix.Fchdir(int(root.Fd())); err != nil {
+		return err
+	}
+	if err := unix.Chroot("."); err != nil {
 		return err
 	}
 	_ = os.Chdir(here) // the unit may hide it
