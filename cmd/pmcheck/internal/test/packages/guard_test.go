@@ -66,8 +66,8 @@ func TestGuardAfterACancelledStop(t *testing.T) {
 	}
 }
 
-// TestGuardReload reloads a server: it is held meanwhile, and only if it runs and is not the last one. Then it restarts
-// it.
+// TestGuardReload reloads a server: it is held meanwhile, only if it runs, and also if it is the last one. Then it
+// restarts it.
 func TestGuardReload(t *testing.T) {
 	t.Parallel()
 	s := bootFake(t, "reload", "guard:\n  return: 1s\n") // it is not Puppet Server
@@ -106,7 +106,7 @@ func TestGuardReload(t *testing.T) {
 
 	asks := "curl -s -H 'X-Haproxy-Server-State: UP; address=a; port=1; name=a/m; node=lb; weight=1/1; scur=0/1; qcur=0'"
 	s.Host.MustRun("sh", "-c", "for i in 1 2 3; do "+asks+" http://"+s.Host.Address+":9200/; done")
-	reload("")
+	reload("reload.json")
 
 	s.Host.MustRun("systemctl", "kill", "--signal=KILL", "fake")
 	s.waitForOutput(20*time.Second, "failed", "systemctl", "is-active", "fake")
