@@ -28,7 +28,6 @@ func (w World) asksFleet(s status.Status, service drain.Service, mode drain.Mode
 // A fleetTurn is a departure's turn in its fleet.
 type fleetTurn struct {
 	departure *departure
-	view      fleet.View
 	paused    bool      // the others let the master go, and it has paused since
 	muteSince time.Time // since when no other master answers
 	named     string    // the silent members that were named last
@@ -55,10 +54,9 @@ func (f *fleetTurn) look(ctx context.Context) ([]status.Obstacle, error) {
 	d := f.departure
 	d.seen.next(ctx) // what balancers show may forbid the way out meanwhile
 	others, place := d.world.Fleet(ctx)
-	f.view = fleet.Judge(others, d.world.MaxOut)
-	d.others = f.view
+	d.others = fleet.Judge(others, d.world.MaxOut)
 	f.nameSilent()
-	d.patience.noteFleet(f.view.Out, f.view.Others)
+	d.patience.noteFleet(d.others.Out, d.others.Others)
 
 	list := f.obstacles()
 	if isLast(list) {
@@ -113,7 +111,7 @@ func (f *fleetTurn) obstacles() []status.Obstacle {
 
 	// A master that has been leaving for balancer.ExpectedBack, as a stranger can bring about, looks gone to the others,
 	// but not to its balancers. A stop goes on waiting for its turn then.
-	list := f.view.Obstacles
+	list := d.others.Obstacles
 	if isLast(list) && isPooled && d.party.insists() {
 		return obstacle.Only(obstacle.Turn, "%s, but a balancer has another server", list[0].Text)
 	}
@@ -127,7 +125,8 @@ func isLast(list []status.Obstacle) bool {
 
 // muteFor returns for how long no other master has answered.
 func (f *fleetTurn) muteFor() time.Duration {
-	isMute := f.view.Others > 0 && len(f.view.Silent) == f.view.Others
+	seen := f.departure.others
+	isMute := seen.Others > 0 && len(seen.Silent) == seen.Others
 	if !isMute {
 		f.muteSince = time.Time{}
 		return 0
@@ -140,7 +139,7 @@ func (f *fleetTurn) muteFor() time.Duration {
 
 // nameSilent names the members that do not answer, whenever they are others than before.
 func (f *fleetTurn) nameSilent() {
-	line := strings.Join(f.view.Silent, ", ")
+	line := strings.Join(f.departure.others.Silent, ", ")
 	if line != "" && line != f.named {
 		f.departure.world.Note("of the fleet do not answer: " + line)
 	}
