@@ -118,10 +118,12 @@ func (r Release) make(root, list, mmdebstrap string) error {
 	if r.Suite == experimental.Suite {
 		sources = []string{"sid", partial, mirror, "deb " + mirror + " experimental main"}
 	}
-	args := []string{"--mode=root", "--variant=apt", "--include=" + list,
+	// What is mounted in the root goes with the last of these processes, however they end.
+	args := []string{"--mount-proc", "--pid", "--fork", "--kill-child", mmdebstrap, "--mode=root",
+		"--variant=apt", "--include=" + list,
 		`--aptopt=APT::Install-Recommends "false"`, `--aptopt=Acquire::Check-Valid-Until "false"`,
 		"--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/locale/*"}
-	if err := RunOutside(exec.CommandContext(ctx, mmdebstrap, append(args, sources...)...)); err != nil {
+	if err := RunOutside(exec.CommandContext(ctx, "unshare", append(args, sources...)...)); err != nil {
 		return err
 	}
 	return os.Rename(partial, root)

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pmcheck/pmcheck/check/checktest"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
@@ -88,6 +89,7 @@ func TestTasksHoldAndReleaseAMaster(t *testing.T) {
 
 func TestTasksReportKindsOfErrors(t *testing.T) {
 	sh := startShell(t)
+	sh.Record(200 * time.Millisecond) // a balancer, which has to be told before the master is out
 	for _, test := range []struct {
 		task       string
 		parameters like
