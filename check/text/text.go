@@ -93,6 +93,15 @@ func Exact(name string) string {
 	return strconv.QuoteToASCII(name)
 }
 
+// Show returns s for a one-line message: quoted unless it is a plain word, and truncated if it is long.
+func Show(s string) string {
+	quoted := fmt.Sprintf("%.60q", s)
+	if strings.Contains(s, " ") || len(quoted) != len(s)+2 {
+		return quoted
+	}
+	return s
+}
+
 // First returns the first items of a list and, if it has more than most, how many more.
 func First(list []string, most int) []string {
 	if len(list) <= most {

@@ -6,7 +6,6 @@ package answer
 import (
 	"net/http"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -37,7 +36,7 @@ const Serving = "Puppet Server is running."
 // answer. A balancer that chooses such a code for a mode asks for the verdict only, and
 // gets the code only while the verdict serves. A balancer that chooses such a code for
 // unhealthy asks for the hold only.
-func Decide(m monitor.Moment, codes Codes, spare bool) Answer {
+func Decide(m Moment, codes Codes, spare bool) Answer {
 	codes = codes.Filled()
 
 	code := http.StatusOK

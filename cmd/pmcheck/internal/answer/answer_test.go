@@ -7,7 +7,6 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -51,11 +50,11 @@ func TestDecideCombinesModeAndVerdict(t *testing.T) {
 		{drain.Drain, check.Busy, Codes{Drain: 201}, Answer{201, Serving}},
 	} {
 		v := check.Verdict{Health: tt.health, Reason: puppetclient.Refused}
-		if got := Decide(monitor.Moment{Mode: tt.mode, Verdict: v}, tt.codes, true); got != tt.want {
+		if got := Decide(Moment{Mode: tt.mode, Verdict: v}, tt.codes, true); got != tt.want {
 			t.Errorf("%s, %s, %+v: got %+v, want %+v", tt.mode, tt.health, tt.codes, got, tt.want)
 		}
-		ready := Decide(monitor.Moment{Mode: drain.Ready, Verdict: v}, tt.codes, true)
-		if got := Decide(monitor.Moment{Mode: tt.mode, Verdict: v}, tt.codes, false); got != ready {
+		ready := Decide(Moment{Mode: drain.Ready, Verdict: v}, tt.codes, true)
+		if got := Decide(Moment{Mode: tt.mode, Verdict: v}, tt.codes, false); got != ready {
 			t.Errorf("%s, %s, %+v, no spare: got %+v, want %+v", tt.mode, tt.health, tt.codes, got, ready)
 		}
 	}
@@ -99,7 +98,7 @@ func FuzzParseCodes(f *testing.F) {
 		codes, problem := ParseCodes(query)
 		for _, mode := range []drain.Mode{drain.Ready, drain.Drain, drain.Maint} {
 			for _, health := range []check.Health{check.Healthy, check.Busy, check.Unhealthy} {
-				a := Decide(monitor.Moment{Mode: mode, Verdict: check.Verdict{Health: health, Reason: check.OK}}, codes, true)
+				a := Decide(Moment{Mode: mode, Verdict: check.Verdict{Health: health, Reason: check.OK}}, codes, true)
 				if a.Code < 200 || a.Code > 599 {
 					t.Errorf("%q, %s, %s: code %d", query, mode, health, a.Code)
 				}

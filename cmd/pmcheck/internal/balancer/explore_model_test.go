@@ -12,8 +12,6 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/haproxy"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -263,8 +261,8 @@ type master struct {
 }
 
 // moment returns the only service of the master, which is healthy.
-func (m *master) moment(now time.Time) monitor.Moment {
-	return monitor.Moment{
+func (m *master) moment(now time.Time) answer.Moment {
+	return answer.Moment{
 		Service: service,
 		Time:    now,
 		Mode:    m.mode,
@@ -284,7 +282,7 @@ func (m *master) answer(s *schedule, p *process, b *backend, header string) (cod
 	}
 	moment := m.moment(s.clock())
 	leaves := func(drain.Service) bool { return m.leaving != drain.Firm }
-	rule := balancer.NewRule(moment, leaves, config.MaxOut{Number: maxOut})
+	rule := balancer.NewRule(moment, leaves, answer.MaxOut{Number: maxOut})
 	a, most := m.tracker.Answer(balancer.Check{
 		Source:  p.address,
 		Service: service,

@@ -6,8 +6,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/text"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -21,7 +20,7 @@ type Rule struct {
 	leaving drain.Leaving
 	mode    drain.Mode
 	leaves  func(service drain.Service) bool // whether the hold concerns a service
-	maxOut  config.MaxOut                    // how many servers a balancer may miss, this master included
+	maxOut  answer.MaxOut                    // how many servers a balancer may miss, this master included
 	now     time.Time
 	unseen  bool // a balancer may ask that is not remembered
 }
@@ -29,7 +28,7 @@ type Rule struct {
 // NewRule returns the rule for the checks of a service at a moment. The answer must be made of the same moment: a hold
 // that is lifted between two moments would be leaving in one only. leaves reports whether a hold on another service is
 // leaving, and maxOut is how many servers a balancer may miss, this master included.
-func NewRule(m monitor.Moment, leaves func(service drain.Service) bool, maxOut config.MaxOut) Rule {
+func NewRule(m answer.Moment, leaves func(service drain.Service) bool, maxOut answer.MaxOut) Rule {
 	return Rule{
 		service: m.Service,
 		leaving: m.Leaving,
@@ -210,7 +209,7 @@ func (b *Balancer) Spare() int {
 }
 
 // fits reports whether the balancer misses no more servers than it may if this master is out.
-func (b *Balancer) fits(maxOut config.MaxOut, now time.Time) bool {
+func (b *Balancer) fits(maxOut answer.MaxOut, now time.Time) bool {
 	missing, _ := b.Missing(now)
 	return b.Spare() > 0 && missing < maxOut.Of(b.Others()+1)
 }

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -33,16 +31,16 @@ type fakeHolds struct {
 	leaving drain.Leaving
 }
 
-func (h fakeHolds) rule(service drain.Service, maxOut config.MaxOut, now time.Time) Rule {
+func (h fakeHolds) rule(service drain.Service, maxOut answer.MaxOut, now time.Time) Rule {
 	leaves := func(service drain.Service) bool { return h.leaving != drain.Firm && service != "serverx" }
-	m := monitor.Moment{Service: service, Time: now, Mode: h.mode}
+	m := answer.Moment{Service: service, Time: now, Mode: h.mode}
 	if leaves(service) {
 		m.Leaving = h.leaving
 	}
 	return NewRule(m, leaves, maxOut)
 }
 
-func maxOutOf(t *testing.T, setting string) (m config.MaxOut) {
+func maxOutOf(t *testing.T, setting string) (m answer.MaxOut) {
 	t.Helper()
 	if err := m.UnmarshalText([]byte(setting)); err != nil {
 		t.Fatal(err)
@@ -257,7 +255,7 @@ func TestWhatWouldKeepAReadyMaster(t *testing.T) {
 			"balancer lb1/puppet has no other server than m1"},
 	} {
 		for budget, want := range map[bool]string{false: tt.without, true: tt.with} {
-			r := fakeHolds{drain.Ready, drain.Firm}.rule("server", config.MaxOut{Number: 1}, now)
+			r := fakeHolds{drain.Ready, drain.Firm}.rule("server", answer.MaxOut{Number: 1}, now)
 			if got := obstacle.Summary(r.Keeps(tt.balancers, budget)); got != want {
 				t.Errorf("%s, budget %v: %q, want %q", tt.name, budget, got, want)
 			}
@@ -307,7 +305,7 @@ func TestKeepsNamesEachBalancerAndItsReason(t *testing.T) {
 			"lb1/puppet: balancer lb1/puppet has had enough other servers in one check only"},
 	} {
 		var got []string
-		r := fakeHolds{drain.Drain, drain.LeavingInTurn}.rule("server", config.MaxOut{Number: 1}, now)
+		r := fakeHolds{drain.Drain, drain.LeavingInTurn}.rule("server", answer.MaxOut{Number: 1}, now)
 		for _, o := range r.Keeps(tt.balancers, false) {
 			got = append(got, o.Of+": "+o.Text)
 		}

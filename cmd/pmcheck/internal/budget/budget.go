@@ -24,6 +24,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 )
 
@@ -43,7 +44,7 @@ var ErrUnreachable = errors.New("the budget cannot be asked")
 // Client asks the database of one configuration. It is safe for concurrent use.
 type Client struct {
 	settings    config.Budget
-	maxOut      config.MaxOut
+	maxOut      answer.MaxOut
 	credentials *puppetclient.Credentials
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -44,7 +45,7 @@ type Config struct {
 
 	// MaxOut is how many masters of the pool may be out at one time, by what balancers show or, with a
 	// budget, by the database.
-	MaxOut MaxOut `yaml:"max_out"`
+	MaxOut answer.MaxOut `yaml:"max_out"`
 
 	Puppet Puppet `yaml:"puppet"`
 	Probe  Probe  `yaml:"probe"`
@@ -150,7 +151,7 @@ func Default() Config {
 		Balancers:   []netip.Prefix{},
 		Services:    []string{},
 		Fleet:       []string{},
-		MaxOut:      MaxOut{Number: 1},
+		MaxOut:      answer.MaxOut{Number: 1},
 		Probe: Probe{
 			Address:  "localhost:8140",
 			Interval: 5 * time.Second,

@@ -22,6 +22,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 )
 
 // decode sets the settings that pmcheck.yaml or the environment has. A value that cannot be read is not set.
@@ -78,7 +79,7 @@ func (l *loader) section(file, prefix string, n *yaml.Node) map[string]any {
 		name := pair[0].Value
 		at := place{file: file, line: pair[0].Line}
 		if before := lines[name]; before > 0 {
-			l.fault(at, "", fmt.Sprintf("%s is set twice, first in line %d", show(prefix+name), before), "")
+			l.fault(at, "", fmt.Sprintf("%s is set twice, first in line %d", text.Show(prefix+name), before), "")
 		} else if value, ok := l.entry(prefix, name, pair[1], at); ok {
 			settings[name] = value
 		}
@@ -91,13 +92,13 @@ func (l *loader) section(file, prefix string, n *yaml.Node) map[string]any {
 func (l *loader) entry(prefix, name string, n *yaml.Node, at place) (value any, ok bool) {
 	key := prefix + name
 	if strings.Contains(name, ".") {
-		l.fault(at, "", "unknown setting "+show(key), "dots are written as sections, one inside the other")
+		l.fault(at, "", "unknown setting "+text.Show(key), "dots are written as sections, one inside the other")
 		return nil, false
 	}
 
 	isSection, known := l.keys[key]
 	if !known {
-		l.fault(at, "", "unknown setting "+show(key), suggest(key, slices.Sorted(maps.Keys(l.keys))))
+		l.fault(at, "", "unknown setting "+text.Show(key), suggest(key, slices.Sorted(maps.Keys(l.keys))))
 		return nil, false
 	}
 	if isSection {
@@ -177,7 +178,7 @@ func (l *loader) override(v *viper.Viper) {
 
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if !slices.Contains(known, name) {
-			l.ignored = append(l.ignored, "environment "+show(name)+": unknown variable, which is ignored")
+			l.ignored = append(l.ignored, "environment "+text.Show(name)+": unknown variable, which is ignored")
 		}
 	}
 }
@@ -278,7 +279,7 @@ func parse(t reflect.Type, s string) (any, error) {
 func parseNumber(s string) (int, error) {
 	n, err := strconv.Atoi(s)
 	if err != nil {
-		return 0, wrong(show(s)+" is not a whole number", "")
+		return 0, wrong(text.Show(s)+" is not a whole number", "")
 	}
 	return n, nil
 }
@@ -290,7 +291,7 @@ func parseWord(s string, words []string) (string, error) {
 		return "off", nil
 	}
 	if !slices.Contains(words, s) {
-		return "", wrong(show(s)+" is not one of "+strings.Join(words, ", "), "")
+		return "", wrong(text.Show(s)+" is not one of "+strings.Join(words, ", "), "")
 	}
 	return s, nil
 }
@@ -303,7 +304,7 @@ func ParseDuration(s string) (time.Duration, error) {
 	}
 	d, err := model.ParseDuration(s)
 	if err != nil {
-		return 0, wrong(show(s)+" is not a duration", "such as 1500ms, 2s or 30d")
+		return 0, wrong(text.Show(s)+" is not a duration", "such as 1500ms, 2s or 30d")
 	}
 	return time.Duration(d), nil
 }
@@ -316,10 +317,10 @@ func parsePrefix(s string) (any, error) {
 	}
 
 	if err != nil || network.Addr().Is4In6() {
-		return nil, wrong(show(s)+" is not a network", "such as 10.0.0.0/8 or 2001:db8::/32")
+		return nil, wrong(text.Show(s)+" is not a network", "such as 10.0.0.0/8 or 2001:db8::/32")
 	}
 	if network != network.Masked() {
-		return nil, wrong(show(s)+" has bits beyond its mask", network.Masked().String())
+		return nil, wrong(text.Show(s)+" has bits beyond its mask", network.Masked().String())
 	}
 	return network, nil
 }
@@ -332,7 +333,7 @@ func format(v reflect.Value) string {
 		value = text.Duration(x)
 	case Database:
 		value = x.URL
-	case MaxOut: // a number needs no quotes
+	case answer.MaxOut: // a number needs no quotes
 		return x.String()
 	}
 

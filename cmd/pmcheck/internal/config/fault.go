@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -108,13 +107,4 @@ func suggest(key string, keys []string) (hint string) {
 		}
 	}
 	return hint
-}
-
-// show returns text for a one-line message: quoted unless it is a plain word, and truncated if it is long.
-func show(text string) string {
-	quoted := fmt.Sprintf("%.60q", text)
-	if strings.Contains(text, " ") || len(quoted) != len(text)+2 {
-		return quoted
-	}
-	return text
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/pmcheck/pmcheck/check/text"
 )
 
 // puppetConf is puppet.conf as Puppet itself reads it (lib/puppet/settings in Puppet 7.23). What Puppet makes of some
@@ -55,14 +57,14 @@ func parsePuppetConf(file string, data []byte, puppet3 bool) (c puppetConf, faul
 	c = puppetConf{file: file, sections: map[string]section{}}
 	name := "main"
 
-	for i, text := range strings.Split(string(data), "\n") {
-		parsed, err := parsePuppetLine(text)
+	for i, raw := range strings.Split(string(data), "\n") {
+		parsed, err := parsePuppetLine(raw)
 		if err == nil && !puppet3 {
 			err = parsed.allowed()
 		}
 		if err != nil && len(faults) < maxPuppetFaults {
 			at := place{file: file, line: i + 1}
-			faults = append(faults, Fault{at: at, key: show(parsed.setting), problem: err.Error()})
+			faults = append(faults, Fault{at: at, key: text.Show(parsed.setting), problem: err.Error()})
 		}
 		if err != nil {
 			continue
@@ -112,22 +114,23 @@ var (
 )
 
 // parsePuppetLine returns an error if Puppet cannot parse the line.
-func parsePuppetLine(text string) (puppetLine, error) {
-	if !utf8.ValidString(text) {
+func parsePuppetLine(raw string) (puppetLine, error) {
+	if !utf8.ValidString(raw) {
 		return puppetLine{}, wrong("is not UTF-8", ignoresTheFile)
 	}
 
-	if m := headLine.FindStringSubmatch(text); m != nil {
+	if m := headLine.FindStringSubmatch(raw); m != nil {
 		return puppetLine{section: m[1]}, nil
 	}
-	if m := settingLine.FindStringSubmatch(text); m != nil {
+	if m := settingLine.FindStringSubmatch(raw); m != nil {
 		value, err := parsePuppetValue(m[2])
 		return puppetLine{setting: m[1], value: value}, err
 	}
-	if emptyLine.MatchString(text) {
+	if emptyLine.MatchString(raw) {
 		return puppetLine{}, nil
 	}
-	return puppetLine{}, wrong(show(strings.TrimSpace(text))+" is neither [section] nor setting = value", ignoresTheFile)
+	shown := text.Show(strings.TrimSpace(raw))
+	return puppetLine{}, wrong(shown+" is neither [section] nor setting = value", ignoresTheFile)
 }
 
 // ignoresTheFile is the hint at what one line costs.
@@ -136,7 +139,7 @@ const ignoresTheFile = "Puppet ignores the whole file for it, and uses its defau
 // allowed returns an error for a line that only Puppet 3 accepts.
 func (l puppetLine) allowed() error {
 	if l.section != "" && !slices.Contains([]string{"main", "server", "master", "agent", "user"}, l.section) {
-		return wrong("["+show(l.section)+"] is not a section of Puppet", ignoresTheFile)
+		return wrong("["+text.Show(l.section)+"] is not a section of Puppet", ignoresTheFile)
 	}
 	if slices.Contains([]string{"modulepath", "manifest", "config_version"}, l.setting) {
 		return wrong("belongs in environment.conf", "Puppet does not start with it here")
@@ -147,24 +150,24 @@ func (l puppetLine) allowed() error {
 // parsePuppetValue returns what Puppet takes as the value, or an error if Puppet cannot. One quote at each end goes,
 // and so do the owner, the group and the mode of a file in braces, as in "/srv/ssl { owner = service, mode = 0771 }".
 // Puppet takes the first pair of braces for these, so a reference must not have any.
-func parsePuppetValue(text string) (string, error) {
-	if lower := strings.ToLower(text); lower == "true" || lower == "false" {
+func parsePuppetValue(raw string) (string, error) {
+	if lower := strings.ToLower(raw); lower == "true" || lower == "false" {
 		return lower, nil
 	}
 
-	text = strings.TrimRight(quote.ReplaceAllString(text, ""), blanks)
-	braces := inBraces.FindStringSubmatchIndex(text)
+	raw = strings.TrimRight(quote.ReplaceAllString(raw, ""), blanks)
+	braces := inBraces.FindStringSubmatchIndex(raw)
 	if braces == nil {
-		return text, nil
+		return raw, nil
 	}
-	inside := strings.TrimRight(text[braces[2]:braces[3]], blanks+",")
+	inside := strings.TrimRight(raw[braces[2]:braces[3]], blanks+",")
 	for _, option := range strings.Split(inside, ",") {
 		if !isFileOption(option) {
-			return "", wrong(fmt.Sprintf("braces are for owner, group and mode, not %s", show(option)),
+			return "", wrong(fmt.Sprintf("braces are for owner, group and mode, not %s", text.Show(option)),
 				"write references without braces; "+ignoresTheFile)
 		}
 	}
-	return strings.TrimRight(text[:braces[0]]+text[braces[1]:], blanks), nil
+	return strings.TrimRight(raw[:braces[0]]+raw[braces[1]:], blanks), nil
 }
 
 // isFileOption reports whether a text between braces is the owner, the group or the mode of a file.

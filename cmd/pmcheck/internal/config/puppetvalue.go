@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/pmcheck/pmcheck/check/text"
 )
 
 // reader resolves the settings of puppet.conf for one program.
@@ -179,7 +181,7 @@ func referenceError(name string, err error) error {
 	if err == nil || isFault(err) {
 		return err
 	}
-	return wrong("refers to $"+show(name)+", which "+err.Error(), "write out what it stands for")
+	return wrong("refers to $"+text.Show(name)+", which "+err.Error(), "write out what it stands for")
 }
 
 // checkPuppetValue returns the value of a setting as Puppet uses it. The error says that Puppet does not start with the
@@ -290,7 +292,7 @@ func checkPuppetCertname(value string) (string, error) {
 
 // unfit returns the error of a value, which may be empty.
 func unfit(value, problem, hint string) error {
-	return wrong(cmp.Or(show(value), `""`)+" "+problem, hint)
+	return wrong(cmp.Or(text.Show(value), `""`)+" "+problem, hint)
 }
 
 // isPuppetCertname reports whether Puppet can use a name. It reads true and false as something else than a name.

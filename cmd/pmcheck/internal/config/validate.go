@@ -25,16 +25,16 @@ func (l *loader) validate() {
 	}
 
 	c := l.config
-	l.rule("listen", isAddress(c.Listen), show(c.Listen)+" is not an address",
+	l.rule("listen", isAddress(c.Listen), text.Show(c.Listen)+" is not an address",
 		"host:port, or :9200 for every interface")
 	l.rule("allow", len(c.Allow) > 0, "is empty", "leave it out to allow every client")
 	l.rule("unit.names", len(c.Checks.Unit().Names) > 0, "is empty", "to watch no unit, set checks.unit: off")
 	puppetDB := c.Checks.PuppetDB().Address
 	l.rule("puppetdb.address", puppetDB == "" || isTarget(puppetDB),
-		show(puppetDB)+" is not a host and port", "such as localhost:8081")
+		text.Show(puppetDB)+" is not a host and port", "such as localhost:8081")
 	for _, m := range c.Fleet {
 		_, err := MemberURL(m)
-		l.rule("fleet", err == nil, show(m)+" is not a master", "such as m1 or m1:9200")
+		l.rule("fleet", err == nil, text.Show(m)+" is not a master", "such as m1 or m1:9200")
 	}
 
 	l.services(c.Services)
@@ -69,7 +69,7 @@ func (l *loader) setting(f field) {
 		paths = []string{path}
 	}
 	for _, path := range paths {
-		l.rule(f.key, filepath.IsAbs(path), show(path)+" is not an absolute path", "")
+		l.rule(f.key, filepath.IsAbs(path), text.Show(path)+" is not an absolute path", "")
 	}
 }
 
@@ -93,22 +93,22 @@ func (l *loader) services(names []string) {
 		"metrics":            "is a reserved path",
 	}
 	for _, n := range names {
-		l.rule("services", drain.CheckName(n) == nil, show(n)+" is not the name of a service",
+		l.rule("services", drain.CheckName(n) == nil, text.Show(n)+" is not the name of a service",
 			"a-z, 0-9, dot, underscore and hyphen")
-		l.rule("services", taken[n] == "", show(n)+" "+taken[n], "")
+		l.rule("services", taken[n] == "", text.Show(n)+" "+taken[n], "")
 		taken[n] = "is listed twice"
 	}
 }
 
 func (l *loader) probe(p Probe) {
 	target, plain := strings.CutPrefix(p.Address, "http://")
-	l.rule("probe.address", isTarget(target), show(p.Address)+" is not a host and port", "such as localhost:8140")
+	l.rule("probe.address", isTarget(target), text.Show(p.Address)+" is not a host and port", "such as localhost:8140")
 	exposed := plain && isTarget(target) && !sockets.IsLocal(target)
-	l.rule("probe.address", !exposed, show(p.Address)+" is on another host",
+	l.rule("probe.address", !exposed, text.Show(p.Address)+" is on another host",
 		"plain HTTP is for a master on this host, whose TLS ends at the balancer")
 	l.rule("probe.address", !sockets.SameListener(target, l.config.Listen),
-		show(p.Address)+" is where pmcheck itself listens", "the address of Puppet Server, such as localhost:8140")
-	l.rule("probe.certname", isCertname(p.Certname), show(p.Certname)+" is not a certname",
+		text.Show(p.Address)+" is where pmcheck itself listens", "the address of Puppet Server, such as localhost:8140")
+	l.rule("probe.certname", isCertname(p.Certname), text.Show(p.Certname)+" is not a certname",
 		"lower case, no spaces, no slash")
 
 	if p.Timeout >= p.Interval {
@@ -120,7 +120,7 @@ func (l *loader) probe(p Probe) {
 
 func (l *loader) budget(b Budget) {
 	l.rule("budget.pool", validPool.MatchString(b.Pool),
-		show(b.Pool)+" is not the name of a pool", "letters, digits, dot, underscore and hyphen")
+		text.Show(b.Pool)+" is not the name of a pool", "letters, digits, dot, underscore and hyphen")
 	// The URL is not shown: it may have a password.
 	l.rule("budget.database", b.Database.valid(), "is not the URL of a database",
 		"such as postgresql://puppetdb.example.com/pmcheck; the host's Puppet certificate takes the place of a password")

@@ -4,48 +4,8 @@ import (
 	"cmp"
 	"log/slog"
 	"regexp"
-	"strconv"
 	"strings"
 )
-
-// MaxOut is how many masters of a pool may be out at one time: a number from 1 to 1000, or a percentage
-// from 1% to 100%, which is at least one master. The database of a budget counts the same way, in pmcheck.allowed.
-type MaxOut struct {
-	Number  int
-	Percent bool // Number is a percentage
-}
-
-// UnmarshalText is strict: a percentage that was meant as a number, or the reverse, empties a pool.
-func (m *MaxOut) UnmarshalText(text []byte) error {
-	digits, percent := strings.CutSuffix(string(text), "%")
-	most := uint64(1000)
-	if percent {
-		most = 100
-	}
-
-	n, err := strconv.ParseUint(digits, 10, 16)
-	if err != nil || digits[0] == '0' || n > most {
-		return wrong(show(string(text))+" is not a number of masters", "1 to 1000, or a percentage such as 5%")
-	}
-	*m = MaxOut{Number: int(n), Percent: percent}
-	return nil
-}
-
-// String returns the text that UnmarshalText reads.
-func (m MaxOut) String() string {
-	if m.Percent {
-		return strconv.Itoa(m.Number) + "%"
-	}
-	return strconv.Itoa(m.Number)
-}
-
-// Of returns how many of these masters may be out.
-func (m MaxOut) Of(masters int) int {
-	if m.Percent {
-		return max(1, m.Number*masters/100)
-	}
-	return max(1, m.Number)
-}
 
 // Database is where the table of a budget is. The zero value stands for no budget.
 type Database struct {

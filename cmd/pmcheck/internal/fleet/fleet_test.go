@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 )
@@ -45,7 +45,7 @@ func TestJudge(t *testing.T) {
 		{"only a silent one", []fleet.Witness{silent}, nobody},
 		{"the fleet is this master", nil, ""},
 	} {
-		maxOut := config.MaxOut{Number: 1}
+		maxOut := answer.MaxOut{Number: 1}
 		if strings.HasPrefix(tt.name, "two may") {
 			maxOut.Number = 2
 		}
@@ -56,7 +56,7 @@ func TestJudge(t *testing.T) {
 	}
 
 	three := []fleet.Witness{serves(time.Hour), serves(time.Hour), out(time.Minute)}
-	if list := fleet.Judge(three, config.MaxOut{Number: 50, Percent: true}).Obstacles; len(list) > 0 {
+	if list := fleet.Judge(three, answer.MaxOut{Number: 50, Percent: true}).Obstacles; len(list) > 0 {
 		t.Errorf("half of a fleet of four, this master included, may be out: %s", texts(list))
 	}
 }

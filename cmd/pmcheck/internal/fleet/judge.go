@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 )
 
@@ -25,7 +25,7 @@ type View struct {
 // Judge counts what the other masters of a fleet say. Another master must have served for 30 s, and with this master
 // out no more than maxOut may be. A silent member is named, and beside a master that serves it is not waited for: since
 // when it has been silent is not known.
-func Judge(others []Witness, maxOut config.MaxOut) View {
+func Judge(others []Witness, maxOut answer.MaxOut) View {
 	v := View{Others: len(others)}
 	reliable := 0
 	var outs []obstacle.Obstacle

@@ -292,7 +292,7 @@ func (m *member) state(now time.Time) *monitor.State {
 	}
 }
 
-func (s shape) maxOutSetting() config.MaxOut { return config.MaxOut{Number: s.maxOut} }
+func (s shape) maxOutSetting() answer.MaxOut { return answer.MaxOut{Number: s.maxOut} }
 
 // status returns the status of the daemon, made as the daemon makes it.
 func (m *member) status() status.Status {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
@@ -42,7 +43,7 @@ type World struct {
 	Holds       Holds
 
 	// MaxOut is how many masters of a fleet may be out.
-	MaxOut config.MaxOut
+	MaxOut answer.MaxOut
 	// Claim claims a slot, see budget.Client; nil without a budget. It returns within budget.Timeout. Its error is a
 	// budget.TakenError, or wraps budget.ErrUnreachable.
 	Claim func(ctx context.Context, want budget.Claim) error

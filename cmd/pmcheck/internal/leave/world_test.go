@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
@@ -109,7 +110,7 @@ func TestKeepsIsWhatWouldBeRefusedOrWaitedFor(t *testing.T) {
 	budgeted := s
 	budgeted.Budget = &status.BudgetStatus{}
 	w := leave.World{
-		MaxOut: config.MaxOut{Number: 1},
+		MaxOut: answer.MaxOut{Number: 1},
 		Fleet:  func(context.Context) ([]fleet.Witness, int) { return []fleet.Witness{{Host: "m2", Code: 503}}, 0 },
 	}
 	const byFleet = "turn: m2 of the fleet does not serve: 503, for 0s"

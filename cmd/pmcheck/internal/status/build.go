@@ -115,7 +115,7 @@ func Whose(assumed, inUse string, doubted bool) []string {
 }
 
 // explain fills in what stands between a service, at this moment, and what is wanted of it: Keeps and Obstacles.
-func (of Facts) explain(s *Status, v *ServiceStatus, moment monitor.Moment) {
+func (of Facts) explain(s *Status, v *ServiceStatus, moment answer.Moment) {
 	isHeld := v.Mode != drain.Ready
 
 	rule := balancer.NewRule(moment, of.State.Leaves(s.Time), of.Settings.MaxOut)
@@ -136,7 +136,7 @@ func (of Facts) explain(s *Status, v *ServiceStatus, moment monitor.Moment) {
 }
 
 // keeping returns the balancers that have been told to go on using a master that is leaving.
-func (s *Status) keeping(m monitor.Moment) balancer.List {
+func (s *Status) keeping(m answer.Moment) balancer.List {
 	if m.Leaving == drain.Firm {
 		return nil
 	}
@@ -144,7 +144,7 @@ func (s *Status) keeping(m monitor.Moment) balancer.List {
 }
 
 // newServiceStatus returns the status of a service at a moment. mayLose says that no balancer keeps it.
-func newServiceStatus(m monitor.Moment, mayLose bool) ServiceStatus {
+func newServiceStatus(m answer.Moment, mayLose bool) ServiceStatus {
 	return ServiceStatus{
 		Name:         m.Service,
 		Mode:         m.Mode,

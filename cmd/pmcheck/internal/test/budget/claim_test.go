@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
@@ -117,7 +118,7 @@ func testTooMany(t *testing.T, db *lab.Postgres) {
 
 // testPercentage: 10% of 20 masters are two, and of three one.
 func testPercentage(t *testing.T, db *lab.Postgres) {
-	percent := func(c *config.Config) { c.MaxOut = config.MaxOut{Number: 10, Percent: true} }
+	percent := func(c *config.Config) { c.MaxOut = answer.MaxOut{Number: 10, Percent: true} }
 	look := func(n, allowed int) {
 		t.Helper()
 		if v, err := client(db, name(n), percent).Look(t.Context()); err != nil || v.Allowed != allowed {
@@ -178,7 +179,7 @@ func testTwins(t *testing.T, db *lab.Postgres) {
 			"from unnest('{%s}'::text[]) with ordinality as t (max_out, n) order by n", strings.Join(texts, ","))))
 		var want []string
 		for _, text := range texts {
-			var maxOut config.MaxOut
+			var maxOut answer.MaxOut
 			lab.Must(t, maxOut.UnmarshalText([]byte(text)))
 			want = append(want, strconv.Itoa(maxOut.Of(masters)))
 		}
@@ -189,7 +190,7 @@ func testTwins(t *testing.T, db *lab.Postgres) {
 
 	for _, text := range []string{"", "0", "00", "01", "05%", "0%", "-1", "+1", "1.5", "1e2", "%", "5%%", "5 %", " 5",
 		"10000", "10000%", "0x10", "1_0", "five"} {
-		var maxOut config.MaxOut
+		var maxOut answer.MaxOut
 		if maxOut.UnmarshalText([]byte(text)) == nil {
 			t.Errorf("the configuration accepts %q", text)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
@@ -23,7 +24,7 @@ func TestHundredMastersLeaveAtOnce(t *testing.T) {
 	// A slot is given back at once here, so that a hundred turns take no hour.
 	db.SQL("pmcheck", strings.Replace(budget.Schema(), "< clock_timestamp() - settle", "< clock_timestamp()", 1))
 	startedLongAgo(db)
-	percent := func(c *config.Config) { c.MaxOut = config.MaxOut{Number: 5, Percent: true} }
+	percent := func(c *config.Config) { c.MaxOut = answer.MaxOut{Number: 5, Percent: true} }
 	clients := map[string]*budget.Client{}
 	for _, n := range names(masters) {
 		clients[n] = client(db, n, percent)
