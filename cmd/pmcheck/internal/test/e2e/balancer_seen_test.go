@@ -122,10 +122,11 @@ func (p *seenPool) assertNoOutage() {
 // two works in the same second leave no HAProxy without a server, and the last server stays.
 func TestNineHAProxiesOfOneNetwork(t *testing.T) {
 	lab.Real(t)
+	t.Parallel()
 	const network = "2001:db8:0:9"
 	p := startSeenPool(t, network)
 	for n := range 9 {
-		p.balance(fmt.Sprintf("lb%d", n), p.addAddress(network, n+1), inter, time.Second)
+		p.balance(fmt.Sprintf("lb%d", n), p.addAddress(network, n+1), time.Second, time.Second/2)
 	}
 	p.settle()
 	first, second := p.masters[0], p.masters[1]
@@ -135,7 +136,7 @@ func TestNineHAProxiesOfOneNetwork(t *testing.T) {
 	t.Logf("measured: drained after %s", time.Since(began).Round(100*time.Millisecond))
 	p.assertFirst("NOLB")
 
-	out, status := second.Run("drain", "--timeout", "20s")
+	out, status := second.Run("drain", "--timeout", "10s")
 	if status != 7 {
 		t.Errorf("the last server: exit status %d, want 7\n%s", status, out)
 	}
@@ -164,6 +165,7 @@ func TestNineHAProxiesOfOneNetwork(t *testing.T) {
 // TestTwoHAProxiesWithOneName: a drain ends once both have the master out, whichever asked last.
 func TestTwoHAProxiesWithOneName(t *testing.T) {
 	lab.Real(t)
+	t.Parallel()
 	const network = "2001:db8:0:2"
 	p := startSeenPool(t, network)
 	source := p.addAddress(network, 1)
@@ -173,7 +175,7 @@ func TestTwoHAProxiesWithOneName(t *testing.T) {
 	}
 	p.settle()
 
-	times := 3
+	times := 2
 	if lab.Long() {
 		times = 12
 	}
@@ -191,7 +193,8 @@ func TestTwoHAProxiesWithOneName(t *testing.T) {
 // drain does not wait for that, and ready does. PMCHECK_LONG=1 has the three minutes of public configurations.
 func TestHAProxyWithALongDowninter(t *testing.T) {
 	lab.Real(t)
-	downinter := 40 * time.Second
+	t.Parallel()
+	downinter := 30 * time.Second
 	if lab.Long() {
 		downinter = 3 * time.Minute
 	}
