@@ -23,6 +23,8 @@ package check
 
 import (
 	"context"
+	"reflect"
+	"slices"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/puppetclient"
@@ -42,7 +44,7 @@ type Check struct {
 	Shared  bool
 	Reasons []Cause
 
-	// Settings points to a struct with the settings of the check, which has the defaults; nil if the check has none.
+	// Settings is a struct with the settings of the check, which has the defaults; nil if the check has none.
 	// They are a section of the configuration that is named like the check. Each field has its key in the tag yaml,
 	// which is "-" if the field is derived from other settings. Other tags may restrict its value:
 	//
@@ -50,15 +52,26 @@ type Check struct {
 	//	path      text that is not empty, or each item, must be an absolute path
 	Settings any
 
-	// Run makes the check ready to run on a host, with the settings as they are now. It returns nil if the settings
-	// name nothing to look at.
-	Run      func(Host) Runner
+	// Run makes the check ready to run on a host, with its Settings. It returns nil if the settings name nothing to
+	// look at. See Run for settings with a type.
+	Run      func(settings any, h Host) Runner
 	Interval time.Duration // the pause between two runs
 	Timeout  time.Duration // the longest that a run may take
 
-	// Observe makes the check ready to look at the results of the probes of a master, with the settings as they are
-	// now. The check goes on from what it has seen of the master before, for example with other settings.
-	Observe func(*Seen) Observer
+	// Observe makes the check ready to look at the results of the probes of a master, with its Settings. The check
+	// goes on from what it has seen of the master before, for example with other settings. See Observe for settings
+	// with a type.
+	Observe func(settings any, seen *Seen) Observer
+}
+
+// Run returns the Run of a check whose Settings are a T.
+func Run[T any](ready func(settings T, h Host) Runner) func(any, Host) Runner {
+	return func(settings any, h Host) Runner { return ready(settings.(T), h) }
+}
+
+// Observe returns the Observe of a check whose Settings are a T.
+func Observe[T any](ready func(settings T, seen *Seen) Observer) func(any, *Seen) Observer {
+	return func(settings any, seen *Seen) Observer { return ready(settings.(T), seen) }
 }
 
 // Host is what checks need to know of the host that they run on.
@@ -75,24 +88,14 @@ type Runner func(context.Context) Finding
 // results, so each must be observed once, in order.
 type Observer func(r Result, now time.Time) Finding
 
-// Seen is what checks remember of one master, each in a type of its own. The zero value remembers nothing.
-type Seen struct{ memories []any }
-
-// memoryOf returns what a check remembers of a master in a T. It is new at first.
-func memoryOf[T any](seen *Seen) *T {
-	for _, m := range seen.memories {
-		if found, is := m.(*T); is {
-			return found
-		}
-	}
-
-	m := new(T)
-	seen.memories = append(seen.memories, m)
-	return m
+// Seen is what checks remember of one master. The zero value remembers nothing.
+type Seen struct {
+	pool poolMemory // of the check jruby
 }
 
-// List is a list of checks: [All], or a configuration, which is All with other severities and settings. The methods
-// that are named like a check return its settings; nil if the list lacks the check.
+// List is a list of checks: [All], or a configuration, which is All with other severities and settings. Treat it as
+// immutable: [List.With] and [List.WithSeverity] return another one. The methods that are named like a check return
+// its settings; the zero value if the list lacks the check.
 type List []Check
 
 // All returns every check, the probe first, in the order in which they are shown.
@@ -135,7 +138,7 @@ func (l List) Scheduled(h Host) map[string]*Scheduled {
 		if c.Run == nil {
 			continue
 		}
-		if run := c.Run(h); run != nil {
+		if run := c.Run(c.Settings, h); run != nil {
 			list[c.Name] = &Scheduled{Run: run, Interval: c.Interval, Timeout: c.Timeout}
 		}
 	}
@@ -148,18 +151,40 @@ func (l List) Observers(seen *Seen) map[string]Observer {
 	list := map[string]Observer{}
 	for _, c := range l {
 		if c.Observe != nil {
-			list[c.Name] = c.Observe(seen)
+			list[c.Name] = c.Observe(c.Settings, seen)
 		}
 	}
 	return list
 }
 
-// settingsOf returns the settings of a type, to be read or changed; nil if no check in the list has them.
-func settingsOf[T any](l List) *T {
+// With returns l with other settings of the check whose Settings are of the same type.
+func (l List) With(settings any) List {
+	changed := slices.Clone(l)
+	for i := range changed {
+		if reflect.TypeOf(changed[i].Settings) == reflect.TypeOf(settings) {
+			changed[i].Settings = settings
+		}
+	}
+	return changed
+}
+
+// WithSeverity returns l with another severity of the check of that name.
+func (l List) WithSeverity(name string, s Severity) List {
+	changed := slices.Clone(l)
+	for i := range changed {
+		if changed[i].Name == name {
+			changed[i].Severity = s
+		}
+	}
+	return changed
+}
+
+// settingsOf returns the settings of a type; the zero value if no check in the list has them.
+func settingsOf[T any](l List) (settings T) {
 	for _, c := range l {
-		if s, are := c.Settings.(*T); are {
+		if s, are := c.Settings.(T); are {
 			return s
 		}
 	}
-	return nil
+	return settings
 }

@@ -60,18 +60,23 @@ func TestAListRunsWhatHasSomethingToLookAt(t *testing.T) {
 	if got := slices.Sorted(maps.Keys(all.Scheduled(check.Host{}))); !slices.Equal(got, []string{check.CheckDisk}) {
 		t.Errorf("%q run by default, want the disk only", got)
 	}
-	all.Code().Dir = "/environments"
-	all.PuppetDB().Address = "localhost:8081"
+	code, puppetDB := all.Code(), all.PuppetDB()
+	code.Dir = "/environments"
+	puppetDB.Address = "localhost:8081"
+	configured := all.With(code).With(puppetDB)
 	want := []string{check.CheckCode, check.CheckDisk, check.CheckPuppetDB}
-	if got := slices.Sorted(maps.Keys(all.Scheduled(check.Host{}))); !slices.Equal(got, want) {
+	if got := slices.Sorted(maps.Keys(configured.Scheduled(check.Host{}))); !slices.Equal(got, want) {
 		t.Errorf("%q run, want %q", got, want)
 	}
 
 	var none check.List
-	if none.Disk() != nil || none.Severity(check.CheckDisk) != check.Off {
+	if none.Disk().Paths != nil || none.Severity(check.CheckDisk) != check.Off {
 		t.Errorf("settings %v, severity %s without the check", none.Disk(), none.Severity(check.CheckDisk))
 	}
-	if check.All().Code().Dir != "" {
-		t.Error("two lists share their settings")
+	if configured.WithSeverity(check.CheckDisk, check.Off); configured.Severity(check.CheckDisk) != check.Eject {
+		t.Error("another list has changed the severity of this one")
+	}
+	if all.Code().Dir != "" {
+		t.Error("another list has changed the settings of this one")
 	}
 }

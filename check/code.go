@@ -50,7 +50,6 @@ const (
 )
 
 func code() Check {
-	s := &CodeSettings{}
 	return Check{
 		Name:     CheckCode,
 		Severity: Warn,
@@ -62,18 +61,18 @@ func code() Check {
 				hint:   "see what it says: r10k deploy environment NAME -m --verbose",
 			},
 		),
-		Settings: s,
-		Run:      func(Host) Runner { return s.run() },
+		Settings: CodeSettings{},
+		Run:      Run(CodeSettings.run),
 		Interval: codeEvery,
 		Timeout:  codeEvery / 2,
 	}
 }
 
-// Code returns the settings of the check code, to be read or changed.
-func (l List) Code() *CodeSettings { return settingsOf[CodeSettings](l) }
+// Code returns the settings of the check code.
+func (l List) Code() CodeSettings { return settingsOf[CodeSettings](l) }
 
 // run returns what looks at the environments; nil without a directory.
-func (s CodeSettings) run() Runner {
+func (s CodeSettings) run(Host) Runner {
 	if s.Dir == "" {
 		return nil
 	}

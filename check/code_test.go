@@ -48,8 +48,7 @@ func findCode(t *testing.T, files map[string]string) check.Finding {
 }
 
 func newCode(dir string) *check.Scheduled {
-	all := check.All()
-	all.Code().Dir = dir
+	all := check.All().With(check.CodeSettings{Dir: dir})
 	return all.Scheduled(check.Host{})[check.CheckCode]
 }
 

@@ -40,7 +40,6 @@ type DiskSettings struct {
 const diskEvery = 15 * time.Second
 
 func disk() Check {
-	s := &DiskSettings{Paths: []string{}, WarnPercent: 10, EjectMiB: 64}
 	return Check{
 		Name:     CheckDisk,
 		Severity: Eject,
@@ -60,15 +59,18 @@ func disk() Check {
 				},
 			),
 		),
-		Settings: s,
-		Run:      func(Host) Runner { return (&diskCheck{DiskSettings: *s}).check },
+		Settings: DiskSettings{Paths: []string{}, WarnPercent: 10, EjectMiB: 64},
+		Run:      Run(DiskSettings.run),
 		Interval: diskEvery,
 		Timeout:  diskEvery / 10,
 	}
 }
 
-// Disk returns the settings of the check disk, to be read or changed.
-func (l List) Disk() *DiskSettings { return settingsOf[DiskSettings](l) }
+// Disk returns the settings of the check disk.
+func (l List) Disk() DiskSettings { return settingsOf[DiskSettings](l) }
+
+// run returns what looks at the file systems.
+func (s DiskSettings) run(Host) Runner { return (&diskCheck{DiskSettings: s}).check }
 
 type diskCheck struct {
 	DiskSettings

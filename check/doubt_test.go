@@ -361,8 +361,7 @@ func TestANameThatAgentsUseIsAWarning(t *testing.T) {
 				if r.Handshake != handshake || r.Proved != (tt.finding == check.OK) {
 					t.Errorf("handshake %v, want %v; proved %v", r.Handshake, handshake, r.Proved)
 				}
-				all := check.All()
-				*all.Expiry() = check.ExpirySettings{Warn: time.Hour, Names: tt.names}
+				all := check.All().With(check.ExpirySettings{Warn: time.Hour, Names: tt.names})
 				f := all.Observers(new(check.Seen))[check.CheckExpiry](r, time.Now())
 				if f.Reason != tt.finding || f.Health != "" {
 					t.Errorf("%+v, want %s", f, tt.finding)

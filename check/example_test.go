@@ -14,7 +14,9 @@ import (
 // A list of checks has their settings, and makes them ready to run.
 func ExampleList() {
 	checks := check.All()
-	checks.Disk().Paths = []string{os.TempDir()}
+	settings := checks.Disk()
+	settings.Paths = []string{os.TempDir()}
+	checks = checks.With(settings)
 
 	disk := checks.Scheduled(check.Host{})[check.CheckDisk]
 	found := disk.Run(context.Background())

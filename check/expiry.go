@@ -32,7 +32,6 @@ type ExpirySettings struct {
 }
 
 func expiry() Check {
-	s := &ExpirySettings{Warn: 30 * 24 * time.Hour}
 	return Check{
 		Name:     CheckExpiry,
 		Severity: Warn,
@@ -67,13 +66,13 @@ func expiry() Check {
 				},
 			),
 		),
-		Settings: s,
-		Observe:  func(*Seen) Observer { return s.judge },
+		Settings: ExpirySettings{Warn: 30 * 24 * time.Hour},
+		Observe:  Observe(func(s ExpirySettings, _ *Seen) Observer { return s.judge }),
 	}
 }
 
-// Expiry returns the settings of the check expiry, to be read or changed.
-func (l List) Expiry() *ExpirySettings { return settingsOf[ExpirySettings](l) }
+// Expiry returns the settings of the check expiry.
+func (l List) Expiry() ExpirySettings { return settingsOf[ExpirySettings](l) }
 
 // judge finds the first to expire of the certificates and CRLs in the result of a
 // probe, and warns ahead of time. It also warns of files on disk that are not in use: if the

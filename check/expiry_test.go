@@ -92,8 +92,8 @@ func TestNamesThatAgentsUseAreInTheCertificate(t *testing.T) {
 		{"puppet", names, check.NameMissing},
 		{"puppet", nil, check.OK},
 	} {
-		all, now := check.All(), time.Now()
-		all.Expiry().Warn, all.Expiry().Names = 120*time.Hour, []string{tt.wanted}
+		now := time.Now()
+		all := check.All().With(check.ExpirySettings{Warn: 120 * time.Hour, Names: []string{tt.wanted}})
 		shown := &x509.Certificate{DNSNames: tt.names, NotAfter: now.Add(240 * time.Hour)}
 		result := check.Result{Answer: puppetclient.Answer{Server: shown}}
 		got := all.Observers(new(check.Seen))[check.CheckExpiry](result, now)

@@ -30,7 +30,6 @@ type IdentitySettings struct {
 }
 
 func identity() Check {
-	s := &IdentitySettings{}
 	return Check{
 		Name:     CheckIdentity,
 		Severity: Warn,
@@ -73,13 +72,13 @@ func identity() Check {
 				},
 			),
 		),
-		Settings: s,
-		Observe:  func(*Seen) Observer { return s.judge },
+		Settings: IdentitySettings{},
+		Observe:  Observe(func(s IdentitySettings, _ *Seen) Observer { return s.judge }),
 	}
 }
 
-// Identity returns what the check identity was told, to be read or changed.
-func (l List) Identity() *IdentitySettings { return settingsOf[IdentitySettings](l) }
+// Identity returns what the check identity was told.
+func (l List) Identity() IdentitySettings { return settingsOf[IdentitySettings](l) }
 
 // judge never gives the finding a Health: what pmcheck does not know about its own host says nothing about the master.
 func (s IdentitySettings) judge(r Result, _ time.Time) Finding {

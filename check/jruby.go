@@ -36,7 +36,6 @@ type JRubySettings struct {
 }
 
 func jruby() Check {
-	s := &JRubySettings{WarmingMax: 5 * time.Minute, StuckAfter: 2 * time.Minute}
 	return Check{
 		Name:     CheckJRuby,
 		Severity: Eject,
@@ -71,15 +70,15 @@ func jruby() Check {
 				},
 			),
 		),
-		Settings: s,
-		Observe: func(seen *Seen) Observer {
-			return (&poolCheck{JRubySettings: *s, poolMemory: memoryOf[poolMemory](seen)}).observe
-		},
+		Settings: JRubySettings{WarmingMax: 5 * time.Minute, StuckAfter: 2 * time.Minute},
+		Observe: Observe(func(s JRubySettings, seen *Seen) Observer {
+			return (&poolCheck{JRubySettings: s, poolMemory: &seen.pool}).observe
+		}),
 	}
 }
 
-// JRuby returns the settings of the check jruby, to be read or changed.
-func (l List) JRuby() *JRubySettings { return settingsOf[JRubySettings](l) }
+// JRuby returns the settings of the check jruby.
+func (l List) JRuby() JRubySettings { return settingsOf[JRubySettings](l) }
 
 // poolCheck judges the pool of JRuby instances. The Status API says running as soon as the
 // first instance is ready, and while none is returned; the pool shows both.
@@ -107,11 +106,10 @@ type Stuck struct {
 
 // Stuck returns what the next daemon has to know of the pool that was seen.
 func (s *Seen) Stuck() Stuck {
-	m := memoryOf[poolMemory](s)
-	if m.stuck.IsZero() {
+	if s.pool.stuck.IsZero() {
 		return Stuck{}
 	}
-	return Stuck{Since: m.stuck, Listener: m.listener}
+	return Stuck{Since: s.pool.stuck, Listener: s.pool.listener}
 }
 
 // Recall makes the check jruby go on from what another daemon has left. It must be called before the first result is
@@ -125,7 +123,7 @@ func (s *Seen) Recall(left Stuck) {
 		left.Since.UTC().Format(time.RFC3339))
 	f.Check = CheckJRuby
 	f.Checked = left.Since
-	*memoryOf[poolMemory](s) = poolMemory{
+	s.pool = poolMemory{
 		found:    f,
 		started:  true,
 		stuck:    left.Since,

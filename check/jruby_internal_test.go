@@ -9,7 +9,7 @@ import (
 
 func newPoolCheck() *poolCheck {
 	return &poolCheck{
-		JRubySettings: *All().JRuby(),
+		JRubySettings: All().JRuby(),
 		poolMemory:    new(poolMemory),
 	}
 }
@@ -268,7 +268,7 @@ func TestAWarmingPoolThatIsNotSeenHasStartedInTheEnd(t *testing.T) {
 func TestANewDaemonGoesOnFromAStuckPool(t *testing.T) {
 	now := time.Now()
 	first := new(Seen)
-	observe := jruby().Observe
+	observe := func(seen *Seen) Observer { return jruby().Observe(jruby().Settings, seen) }
 	alone := pool(1, 0, []float64{900}, nil)
 	by := func(listener string, r Result) Result { r.Listener = listener; return r }
 	observe(first)(by("1", Result{Pool: pool(1, 0, []float64{600}, []float64{500})}), now)

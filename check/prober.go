@@ -40,7 +40,8 @@ type Prober struct {
 	Environment string
 	// Accepts reports whether the master's process accepts a new connection before
 	// ctx ends, which is after AcceptTime. It is called if the master has not answered within
-	// a third of Wait, or leaves other connections waiting. The error says why that is not known.
+	// a third of Wait, or leaves other connections waiting. The error says why that is not known; nil means that it
+	// never is.
 	Accepts func(ctx context.Context) (bool, error)
 	// Listens looks at the socket on which the master listens; nil means that nothing can be known
 	// of it. The error says why that is not known.
@@ -188,11 +189,19 @@ func (p *Prober) knock(ctx context.Context, r Result) (Result, bool) {
 	return r, true
 }
 
+// accepts reports whether the process accepts a new connection, or returns why that is not known.
+func (p *Prober) accepts(ctx context.Context) (bool, error) {
+	if p.Accepts == nil {
+		return false, errors.New("nothing looks")
+	}
+	return p.Accepts(ctx)
+}
+
 // mayAccept reports whether the process accepts a new connection within AcceptTime, or that cannot be known.
 func (p *Prober) mayAccept(ctx context.Context) bool {
 	looking, cancel := context.WithTimeout(ctx, AcceptTime)
 	defer cancel()
-	accepts, err := p.Accepts(looking)
+	accepts, err := p.accepts(looking)
 	return accepts || err != nil || ctx.Err() != nil
 }
 
@@ -224,7 +233,7 @@ func (p *Prober) await(ctx context.Context) (r Result, answered bool) {
 	}
 
 	looking, cancel := context.WithTimeout(ctx, AcceptTime)
-	accepts, err := p.Accepts(looking)
+	accepts, err := p.accepts(looking)
 	cancel()
 	if r, answered = p.receive(ctx, wait-time.Since(began)); answered {
 		return r, true

@@ -187,6 +187,22 @@ func TestLostConnectionIsReported(t *testing.T) {
 	wantReason(t, p.Probe(t.Context()), puppetclient.Refused)
 }
 
+// Accepts, Listens and Elsewhere need not be set.
+func TestAProberAloneSaysWhatAMasterWithoutAnAnswerIs(t *testing.T) {
+	for state, want := range map[checktest.State]check.Reason{
+		checktest.Saturated: check.AcceptNotKnown,
+		checktest.Silent:    check.AcceptNotKnown,
+		checktest.Stopped:   puppetclient.Refused,
+	} {
+		m := newMaster(t)
+		m.Set(state)
+		p := newProber(t, m)
+		p.Accepts = nil
+		p.Wait = 100 * time.Millisecond
+		wantReason(t, p.Probe(t.Context()), want)
+	}
+}
+
 func TestPendingRequestIsAnsweredLater(t *testing.T) {
 	const silence = puppetclient.Timeout
 	for _, tt := range []struct {

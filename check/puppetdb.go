@@ -36,7 +36,6 @@ type PuppetDBSettings struct {
 }
 
 func puppetdb() Check {
-	s := &PuppetDBSettings{}
 	return Check{
 		Name:     CheckPuppetDB,
 		Severity: Warn,
@@ -54,15 +53,15 @@ func puppetdb() Check {
 				hint:   "set puppetdb.address to a name in PuppetDB's certificate, as in puppetdb.conf",
 			},
 		),
-		Settings: s,
-		Run:      func(h Host) Runner { return s.run(h) },
+		Settings: PuppetDBSettings{},
+		Run:      Run(PuppetDBSettings.run),
 		Interval: puppetdbEvery,
 		Timeout:  puppetdbTimeout,
 	}
 }
 
-// PuppetDB returns the settings of the check puppetdb, to be read or changed.
-func (l List) PuppetDB() *PuppetDBSettings { return settingsOf[PuppetDBSettings](l) }
+// PuppetDB returns the settings of the check puppetdb.
+func (l List) PuppetDB() PuppetDBSettings { return settingsOf[PuppetDBSettings](l) }
 
 // run returns what asks PuppetDB, on a connection that is kept from one run to the next; nil without an address.
 func (s PuppetDBSettings) run(h Host) Runner {

@@ -14,8 +14,7 @@ import (
 
 // newPuppetDB returns the check for a stand-in PuppetDB, on a host with this name.
 func newPuppetDB(m *checktest.Master, own, address string) *check.Scheduled {
-	all := check.All()
-	all.PuppetDB().Address = address
+	all := check.All().With(check.PuppetDBSettings{Address: address})
 	host := check.Host{Certname: own, Credentials: &puppetclient.Credentials{Files: m.Files()}}
 	return all.Scheduled(host)[check.CheckPuppetDB]
 }

@@ -66,12 +66,12 @@ func unit() Check {
 				},
 			),
 		),
-		Settings: &UnitSettings{Names: names},
+		Settings: UnitSettings{Names: names},
 	}
 }
 
-// Unit returns the settings of the check unit, to be read or changed.
-func (l List) Unit() *UnitSettings { return settingsOf[UnitSettings](l) }
+// Unit returns the settings of the check unit.
+func (l List) Unit() UnitSettings { return settingsOf[UnitSettings](l) }
 
 // Unit returns the finding for the state of the master's unit in systemd. ended says
 // how the unit's main process ended, and is empty if it ended as planned. A unit that

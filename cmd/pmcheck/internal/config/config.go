@@ -50,7 +50,7 @@ type Config struct {
 	Puppet Puppet `yaml:"puppet"`
 	Probe  Probe  `yaml:"probe"`
 	// Checks are all checks, with the severities that are configured, each a key below checks, and the settings of
-	// each, a section of its own. A copy of a Config shares them.
+	// each, a section of its own.
 	Checks check.List
 	Guard  Guard `yaml:"guard"`
 	Gate   Gate  `yaml:"gate"`

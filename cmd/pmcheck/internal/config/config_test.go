@@ -40,7 +40,8 @@ func TestUncommentedSampleShowsEveryDefault(t *testing.T) {
 	l := valid(t, regexp.MustCompile(`(?m)^( *)#([^ \n])`).ReplaceAllString(string(text), "$1$2"))
 	want := config.Default()
 	want.Probe.MaxAge = 15 * time.Second // derived
-	want.Probe.Guessed, *want.Checks.Identity() = l.Config.Probe.Guessed, *l.Config.Checks.Identity()
+	want.Probe.Guessed = l.Config.Probe.Guessed
+	want.Checks = want.Checks.With(l.Config.Checks.Identity())
 	if d := diff(want, l.Config); d != "" {
 		t.Errorf("the sample does not show the defaults (-want +got):\n%s", d)
 	}

@@ -36,6 +36,9 @@ func (l *loader) decode(file string, data []byte) {
 		if v.IsSet(f.key) {
 			err := v.UnmarshalKey(f.key, f.value.Addr().Interface(), viper.DecodeHook(hook))
 			l.take(err, f.key, l.places[f.key])
+			if f.keep != nil {
+				f.keep()
+			}
 		}
 	}
 }
@@ -186,8 +189,9 @@ func (l *loader) override(v *viper.Viper) {
 // field is a setting in a Config.
 type field struct {
 	key   string
-	value reflect.Value
+	value reflect.Value // may be set; of a check it is a copy
 	tag   reflect.StructTag
+	keep  func() // puts a copy that was set into the Config; else nil
 }
 
 // fields returns the settings of c in the order of the struct. Its structs are
@@ -198,7 +202,7 @@ func appendFields(list []field, prefix string, v reflect.Value) []field {
 	for i := range v.NumField() {
 		value := v.Field(i)
 		described := v.Type().Field(i)
-		if checks, are := value.Interface().(check.List); are {
+		if checks, are := value.Addr().Interface().(*check.List); are {
 			list = appendChecks(list, checks)
 			continue
 		}
@@ -221,17 +225,24 @@ func appendFields(list []field, prefix string, v reflect.Value) []field {
 }
 
 // appendChecks appends the severities of all checks but the probe, then the settings of each check.
-func appendChecks(list []field, checks check.List) []field {
-	for i := range checks {
-		name := checks[i].Name
-		if name != check.CheckProbe {
-			list = append(list, field{key: "checks." + name, value: reflect.ValueOf(&checks[i].Severity).Elem()})
+func appendChecks(list []field, checks *check.List) []field {
+	for _, c := range *checks {
+		if c.Name != check.CheckProbe {
+			severity := c.Severity
+			keep := func() { *checks = checks.WithSeverity(c.Name, severity) }
+			list = append(list, field{key: "checks." + c.Name, value: reflect.ValueOf(&severity).Elem(), keep: keep})
 		}
 	}
 
-	for _, c := range checks {
-		if c.Settings != nil {
-			list = appendFields(list, c.Name+".", reflect.ValueOf(c.Settings).Elem())
+	for _, c := range *checks {
+		if c.Settings == nil {
+			continue
+		}
+		settings := reflect.New(reflect.TypeOf(c.Settings)).Elem()
+		settings.Set(reflect.ValueOf(c.Settings))
+		for _, f := range appendFields(nil, c.Name+".", settings) {
+			f.keep = func() { *checks = checks.With(settings.Interface()) }
+			list = append(list, f)
 		}
 	}
 	return list

@@ -132,7 +132,14 @@ func (l *loader) recall(said Identity) {
 	}
 	l.config.Probe.Revocation = said.Files.Revocation
 	l.config.Probe.Names = hostNames(said.Names)
-	l.config.Checks.Expiry().Names = hostNames(said.Requested)
+	l.expectNames(hostNames(said.Requested))
+}
+
+// expectNames sets the names that the master's certificate should have.
+func (l *loader) expectNames(names []string) {
+	expiry := l.config.Checks.Expiry()
+	expiry.Names = names
+	l.config.Checks = l.config.Checks.With(expiry)
 }
 
 var hostName = regexp.MustCompile(`^[0-9a-z*_.-]{1,253}$`)

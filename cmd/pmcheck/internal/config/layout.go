@@ -131,10 +131,12 @@ func (l *loader) directories(found layout) {
 	at := place{file: found.name}
 	if disk := l.config.Checks.Disk(); len(disk.Paths) == 0 {
 		disk.Paths = []string{found.vardir}
+		l.config.Checks = l.config.Checks.With(disk)
 		l.places["disk.paths"] = at
 	}
 	if code := l.config.Checks.Code(); code.Dir == "" {
 		code.Dir = filepath.Join(found.codedir, "environments")
+		l.config.Checks = l.config.Checks.With(code)
 		l.places["code.dir"] = at
 	}
 }

@@ -54,11 +54,11 @@ func (l *loader) askPuppet() {
 
 	if doubt != nil {
 		l.doubt = doubt.Err
-		*l.config.Checks.Identity() = check.IdentitySettings{
+		l.config.Checks = l.config.Checks.With(check.IdentitySettings{
 			Doubt:      doubt.Reason,
 			Detail:     oneLine(doubt.Err) + "; " + instead,
 			Unverified: l.config.Probe.unverified(),
-		}
+		})
 	}
 }
 
@@ -322,7 +322,7 @@ func (l *loader) derive(conf puppetConf, on layout, certname string) (faults []F
 	if isPool(used, ca) && !slices.Contains(requested, name) {
 		inCertificate = append(inCertificate, name)
 	}
-	l.config.Checks.Expiry().Names = inCertificate
+	l.expectNames(inCertificate)
 
 	// Each of these may be what agents verify the master by.
 	l.config.Probe.Names = requested

@@ -85,6 +85,6 @@ func (l *Loaded) Equal(other *Loaded) bool {
 	others := &other.Config
 	sameProbe := reflect.DeepEqual(mine.Probe, others.Probe)
 	sameNames := slices.Equal(mine.Checks.Expiry().Names, others.Checks.Expiry().Names)
-	sameDoubt := *mine.Checks.Identity() == *others.Checks.Identity()
+	sameDoubt := mine.Checks.Identity() == others.Checks.Identity()
 	return sameProbe && sameNames && sameDoubt
 }

@@ -50,7 +50,7 @@ func TestLoopbackIsAnsweredForNamesOfThisHostOnly(t *testing.T) {
 	t.Parallel()
 	d := quiet(t)
 	d.settings.Load().Probe.Certname = "puppet1.example.com"
-	d.settings.Load().Checks.Expiry().Names = []string{"puppet.example.com"}
+	d.settings.Load().Checks = check.All().With(check.ExpirySettings{Names: []string{"puppet.example.com"}})
 	own, err := os.Hostname()
 	if err != nil {
 		t.Fatal(err)
@@ -253,11 +253,10 @@ func TestALookUsesWhatIsNew(t *testing.T) {
 		{"it cannot be read", "", errors.New("mistake"), false},
 	} {
 		d := quiet(t)
-		d.loaded.Config.Checks.Identity().Doubt = check.NoPuppet
+		d.loaded.Config.Checks = check.All().With(check.IdentitySettings{Doubt: check.NoPuppet})
 		d.refuse("not reloaded", errors.New("listen: x"))
 		now := &config.Loaded{Config: d.loaded.Config}
-		now.Config.Checks = check.All()
-		now.Config.Checks.Identity().Doubt = tt.doubt
+		now.Config.Checks = check.All().With(check.IdentitySettings{Doubt: tt.doubt})
 		d.lookAgain(reading{loaded: now, mistakes: tt.mistakes})
 		if used := d.settings.Load() == &now.Config; used != tt.used || d.config.Load().Error != "listen: x" {
 			t.Errorf("%s: used %v, want %v; the mistake is %q", tt.name, used, tt.used, d.config.Load().Error)

@@ -127,7 +127,7 @@ func (d *Daemon) lookAgain(r reading) {
 func (d *Daemon) use(loaded *config.Loaded) {
 	before := d.settings.Load()
 	d.apply(loaded)
-	d.logDoubt(*before.Checks.Identity())
+	d.logDoubt(before.Checks.Identity())
 	d.believe(before.Balancers, loaded.Config.Balancers)
 	d.monitor.Reload(loaded.Config)
 	d.log.Info("configuration reloaded", "file", loaded.File)
@@ -168,7 +168,7 @@ func (d *Daemon) keep() {
 
 // logDoubt logs a doubt about Puppet's configuration that began, changed or ended.
 func (d *Daemon) logDoubt(before check.IdentitySettings) {
-	now := *d.settings.Load().Checks.Identity()
+	now := d.settings.Load().Checks.Identity()
 	if now == before {
 		return
 	}

@@ -337,7 +337,9 @@ func TestRestartsDoNotProlongTheTimeOfASaturatedMaster(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(c *config.Config) {
 		c.Probe.Timeout = 300 * time.Millisecond
-		c.Checks.JRuby().StuckAfter = 4 * time.Second
+		jruby := c.Checks.JRuby()
+		jruby.StuckAfter = 4 * time.Second
+		c.Checks = c.Checks.With(jruby)
 	})
 	r.waitFor(200, answer.Serving)
 	answered := time.Now()

@@ -80,7 +80,9 @@ func TestAReloadForgetsNothingOfASilentMaster(t *testing.T) {
 func TestAReloadForgetsNoPoolThatWasComplete(t *testing.T) {
 	another, patient := config.Default(), config.Default()
 	another.Probe.Address = "192.0.2.1:8140"
-	patient.Checks.JRuby().WarmingMax = time.Hour
+	jruby := patient.Checks.JRuby()
+	jruby.WarmingMax = time.Hour
+	patient.Checks = patient.Checks.With(jruby)
 	for _, tt := range []struct {
 		name string
 		next config.Config

@@ -30,7 +30,6 @@ type backlogSettings struct {
 
 // backlog returns a check of files that wait in a directory.
 func backlog() check.Check {
-	s := &backlogSettings{Most: 10}
 	return check.Check{
 		Name:     "backlog",
 		Severity: check.Warn,
@@ -42,14 +41,14 @@ func backlog() check.Check {
 			Ends:   "fewer files wait",
 			Hint:   "look at what should empty the directory",
 		}},
-		Settings: s,
-		Run:      func(check.Host) check.Runner { return s.run() },
+		Settings: backlogSettings{Most: 10},
+		Run:      check.Run(backlogSettings.run),
 		Interval: time.Minute,
 		Timeout:  time.Second,
 	}
 }
 
-func (s backlogSettings) run() check.Runner {
+func (s backlogSettings) run(check.Host) check.Runner {
 	if s.Dir == "" {
 		return nil
 	}
@@ -87,7 +86,7 @@ func plain() check.Check {
 			Ends:   "an answer over TLS",
 			Hint:   "ask for https",
 		}},
-		Observe: func(*check.Seen) check.Observer {
+		Observe: func(any, *check.Seen) check.Observer {
 			return func(r check.Result, now time.Time) check.Finding {
 				f := check.Finding{Check: "plain", State: check.StateOK, Reason: check.OK, Checked: now, Value: r.TLS}
 				if r.TLS == "" {
