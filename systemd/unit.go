@@ -37,11 +37,8 @@ type UnitState struct {
 // Runs reports whether the unit is started, or is about to be.
 func (s UnitState) Runs() bool { return s.Unit != "" && s.Active != "inactive" && s.Active != "failed" }
 
-// guardPrefix begins the name of each guard.
-const guardPrefix = "pmcheck-guard@"
-
 // GuardUnit returns the name of the unit that guards a service: its stop runs before that of the service.
-func GuardUnit(service string) string { return guardPrefix + serviceUnit(service) }
+func GuardUnit(service string) string { return "pmcheck-guard@" + serviceUnit(service) }
 
 // Signals take effect immediately. The state is also read at intervals, to find units
 // that were installed meanwhile, and to notice a bus that has gone away.
@@ -61,7 +58,8 @@ const (
 func WatchUnit(ctx context.Context, services []string, changed func(UnitState)) {
 	w := &unitWatch{changed: changed}
 	for _, name := range services {
-		w.names = append(w.names, serviceUnit(name), GuardUnit(name))
+		w.services = append(w.services, serviceUnit(name))
+		w.guards = append(w.guards, GuardUnit(name))
 	}
 
 	for ctx.Err() == nil {
@@ -79,10 +77,11 @@ func WatchUnit(ctx context.Context, services []string, changed func(UnitState)) 
 }
 
 type unitWatch struct {
-	names   []string // of the services and their guards
-	changed func(UnitState)
-	last    UnitState
-	told    bool // last was reported
+	services []string // names of the units
+	guards   []string // of the guard of each
+	changed  func(UnitState)
+	last     UnitState
+	told     bool // last was reported
 }
 
 // follow reports the state until ctx ends, or an error about the bus.
@@ -113,7 +112,7 @@ func (w *unitWatch) follow(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case u := <-updates:
-			if !slices.Contains(w.names, u.UnitName) {
+			if !slices.Contains(w.services, u.UnitName) && !slices.Contains(w.guards, u.UnitName) {
 				continue
 			}
 		case <-lost: // more signals than were read in time: ask for the state
@@ -126,7 +125,9 @@ func (w *unitWatch) follow(ctx context.Context) error {
 	}
 }
 
-// read asks for the state of the unit to watch. Asking about all of them, and about their guards, is one call.
+// read asks for the state of the unit to watch. Asking about all of them is one call. A guard is listed if it is loaded,
+// and not loaded by being asked for: each guard that systemd loads, and drops again, sends a signal, which would be
+// asked about at once.
 func (w *unitWatch) read(ctx context.Context, bus *dbus.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -134,24 +135,31 @@ func (w *unitWatch) read(ctx context.Context, bus *dbus.Conn) error {
 	if !bus.Connected() {
 		return errors.New("system bus: connection lost")
 	}
-	units, err := bus.ListUnitsByNamesContext(ctx, w.names)
+	units, err := bus.ListUnitsByNamesContext(ctx, w.services)
 	if err != nil {
 		return err
 	}
-	w.report(describe(ctx, bus, choose(units)))
+	chosen := choose(units)
+	if chosen.Unit != "" {
+		guards, err := bus.ListUnitsByPatternsContext(ctx, nil, []string{pattern(GuardUnit(chosen.Unit))})
+		if err != nil {
+			return err
+		}
+		chosen.Guarded = isGuarded(guards)
+	}
+	w.report(describe(ctx, bus, chosen))
 	return nil
 }
 
 // choose returns the first service that runs, or, if none does, the first that is loaded. A unit that
-// has failed may stand beside a unit of another name that replaces it. The guards are among the units.
+// has failed may stand beside a unit of another name that replaces it.
 func choose(units []dbus.UnitStatus) (first UnitState) {
 	for _, u := range units {
-		isGuard := strings.HasPrefix(u.Name, guardPrefix)
-		if u.LoadState != "loaded" || isGuard {
+		if u.LoadState != "loaded" {
 			continue
 		}
 
-		s := UnitState{Unit: u.Name, Active: u.ActiveState, Guarded: isGuarded(u.Name, units)}
+		s := UnitState{Unit: u.Name, Active: u.ActiveState}
 		if s.Active == "inactive" && u.JobType == "start" {
 			s.Active = "activating" // once the units before it are, as while the host boots
 		}
@@ -165,14 +173,17 @@ func choose(units []dbus.UnitStatus) (first UnitState) {
 	return first
 }
 
-// isGuarded reports whether the guard of a unit would take the master out, or does so now. A guard that is still
-// activating waits for the service to start, and systemd would not run its stop.
-func isGuarded(unit string, units []dbus.UnitStatus) bool {
-	return slices.ContainsFunc(units, func(u dbus.UnitStatus) bool {
-		guards := u.ActiveState == "active" || u.ActiveState == "deactivating"
-		return u.Name == GuardUnit(unit) && guards
+// isGuarded reports whether a guard would take the master out, or does so now. A guard that is still activating waits
+// for the service to start, and systemd would not run its stop.
+func isGuarded(guards []dbus.UnitStatus) bool {
+	return slices.ContainsFunc(guards, func(u dbus.UnitStatus) bool {
+		return u.ActiveState == "active" || u.ActiveState == "deactivating"
 	})
 }
+
+// pattern returns the pattern, of fnmatch(3), of one name. Of what is special in a pattern, a name of a unit can have the
+// backslash, as in systemd's escapes.
+func pattern(name string) string { return strings.ReplaceAll(name, `\`, `\\`) }
 
 // describe adds to a state what the name and the state of a unit do not say.
 func describe(ctx context.Context, bus *dbus.Conn, s UnitState) UnitState {

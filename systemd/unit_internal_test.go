@@ -57,8 +57,7 @@ func TestTheUnitThatRunsIsWatched(t *testing.T) {
 	}
 }
 
-// TestAGuardThatRunsIsSeen: only a guard that is active drains the master before its unit stops, and it is never taken
-// for the unit.
+// TestAGuardThatRunsIsSeen: only a guard that is active drains the master before its unit stops.
 func TestAGuardThatRunsIsSeen(t *testing.T) {
 	for state, want := range map[string]bool{
 		"active":       true,
@@ -67,22 +66,13 @@ func TestAGuardThatRunsIsSeen(t *testing.T) {
 		"inactive":     false,
 		"failed":       false,
 	} {
-		units := []dbus.UnitStatus{
-			{Name: "a.service", LoadState: "not-found", ActiveState: "inactive"},
-			{Name: "pmcheck-guard@a.service", LoadState: "loaded", ActiveState: "inactive"},
-			{Name: "b.service", LoadState: "loaded", ActiveState: "active"},
-			{Name: "pmcheck-guard@b.service", LoadState: "loaded", ActiveState: state},
-		}
-		if got := choose(units); got != (UnitState{Unit: "b.service", Active: "active", Guarded: want}) {
-			t.Errorf("guard %s: %+v", state, got)
+		guards := []dbus.UnitStatus{{Name: "pmcheck-guard@b.service", LoadState: "loaded", ActiveState: state}}
+		if got := isGuarded(guards); got != want {
+			t.Errorf("guard %s: %v, want %v", state, got, want)
 		}
 	}
-	ofAnother := []dbus.UnitStatus{
-		{Name: "pmcheck-guard@a.service", LoadState: "loaded", ActiveState: "active"},
-		{Name: "b.service", LoadState: "loaded", ActiveState: "active"},
-	}
-	if got := choose(ofAnother); got.Guarded {
-		t.Errorf("the guard of another unit: %+v", got)
+	if isGuarded(nil) {
+		t.Error("a guard that is not loaded guards")
 	}
 }
 

@@ -117,3 +117,23 @@ func TestNoUnitCanReadTheCA(t *testing.T) {
 		}
 	}
 }
+
+// TestADaemonAsksSystemdSeldom: the service, and the guard of each name that it may have, are asked about every 5 s, and
+// asking changes nothing that would be asked about again.
+func TestADaemonAsksSystemdSeldom(t *testing.T) {
+	t.Parallel()
+	s := boot(t, "seldom")
+	s.Host.WriteFile("/etc/systemd/system/puppetserver.service",
+		"[Service]\nExecStart=/bin/sleep infinity\n[Install]\nWantedBy=multi-user.target\n", 0o644)
+	s.Host.MustRun("systemctl", "enable", "--now", "puppetserver.service")
+	s.install(older)
+	s.Host.MustRun("systemctl", "restart", "pmcheck.service")
+
+	const calls = "type='method_call',destination='org.freedesktop.systemd1'"
+	heard, _ := s.Host.Run("timeout", "15", "dbus-monitor", "--system", calls) // ends by the timeout
+	reads := strings.Count(heard, "member=ListUnitsByNames")
+	t.Logf("measured: asked %d times in 15 s", reads)
+	if reads < 2 || reads > 5 {
+		t.Errorf("asked %d times in 15 s, want 3:\n%.3000s", reads, heard)
+	}
+}
