@@ -17,6 +17,7 @@
 //	does it show that others may serve?     Hearing, Pool
 //	does it keep the gate open?             Hearing, Sending, and not Lone while the hold is leaving
 //	do its connections count?               not if LoneAt its address
+//	are its sessions those of this master?  Counting, where the kernel does not show the connections
 package balancer
 
 import (

@@ -86,6 +86,12 @@ func (l List) Blind() List {
 	return l.keep(func(b *Balancer) bool { return !b.SendsView() && b.Counts() })
 }
 
+// Counting returns the balancers that say how many sessions this master has. A backend for turns has none, but another
+// backend's servers may track its servers, and have no checks of their own.
+func (l List) Counting() List {
+	return l.keep(func(b *Balancer) bool { return b.View != nil && !b.Turns() })
+}
+
 // Lone returns the balancers that have this master alone.
 func (l List) Lone(now time.Time) List {
 	return l.keep(func(b *Balancer) bool { return b.Lone(now) })

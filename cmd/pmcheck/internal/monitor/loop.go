@@ -172,10 +172,9 @@ func (m *Monitor) start(ctx context.Context) {
 
 	if m.config.Checks.Severity(check.CheckUnit) != check.Off {
 		names := m.config.Checks.Unit().Names
-		probe := m.config.Probe
 		m.work.Go(func() {
 			systemd.WatchUnit(ctx, names, func(u systemd.UnitState) {
-				send(ctx, m.sights, sight{listeners: look(probe), unit: u})
+				send(ctx, m.sights, sight{listeners: look(), unit: u})
 			})
 		})
 	}
@@ -276,11 +275,10 @@ func (m *Monitor) probe(ctx context.Context, s *subject) {
 
 	s.asking = true
 	s.again = false
-	c := m.config.Probe
 	m.work.Go(func() {
 		o := outcome{subject: s, result: s.prober.Probe(ctx)}
 		if s.name == drain.Master {
-			o.listeners = look(c)
+			o.listeners = look()
 		}
 		send(ctx, m.results, o)
 	})
@@ -345,6 +343,7 @@ func (m *Monitor) known(now time.Time) *State {
 		Address:   m.config.Probe.Address,
 		Assumed:   m.config.Probe.Assumed,
 		Doubted:   m.doubted,
+		Listener:  m.sight.at(m.config.Probe.Address),
 		Guarded:   m.sight.unit.Guarded,
 	}
 

@@ -27,46 +27,46 @@ type sight struct {
 	unit      systemd.UnitState
 }
 
-// look returns the sockets that listen on this host. They matter only while the address is assumed.
-func look(c config.Probe) sockets.Listeners {
-	if !c.Assumed {
-		return nil
-	}
+// look returns the sockets that listen on this host; none if the kernel does not tell.
+func look() sockets.Listeners {
 	all, _ := sockets.AllListeners()
 	return all
 }
 
-// owner says whose the socket at an address is.
-type owner int
+// Owner says whose the socket at an address is.
+type Owner string
 
+// The owners. Of a host whose systemd does not run the master, they are Nobody or NotKnown.
 const (
-	notKnown owner = iota
-	nobody         // no socket listens there
-	theUnit
-	another
+	NotKnown Owner = ""
+	Nobody   Owner = "Nobody" // no socket listens there
+	TheUnit  Owner = "unit"   // the master's
+	Another  Owner = "another"
 )
 
 // at returns whose the socket at an address is.
-func (s sight) at(address string) owner {
-	if len(s.listeners) == 0 {
-		return notKnown
+func (s sight) at(address string) Owner {
+	host, _, err := sockets.Split(address)
+	isName := err == nil && len(puppetclient.Addresses(host)) == 0
+	if len(s.listeners) == 0 || isName {
+		return NotKnown
 	}
 	found := s.listeners.At(address)
 	if len(found) == 0 {
-		return nobody
+		return Nobody
 	}
 
 	all := s.of(found[0])
 	for _, l := range found[1:] {
 		if s.of(l) != all {
-			return another // sockets of two owners share the address: either owner may answer
+			return Another // sockets of two owners share the address: either owner may answer
 		}
 	}
 	return all
 }
 
 // of returns whose a socket is, by its control group or, where that is not known, by its user.
-func (s sight) of(l sockets.Listener) owner {
+func (s sight) of(l sockets.Listener) Owner {
 	isUnits := l.User == s.unit.User
 	known := s.unit.User != 0
 	if s.unit.Cgroup != 0 && l.Cgroup != 0 {
@@ -75,12 +75,12 @@ func (s sight) of(l sockets.Listener) owner {
 	}
 
 	if !known {
-		return notKnown
+		return NotKnown
 	}
 	if isUnits {
-		return theUnit
+		return TheUnit
 	}
-	return another
+	return Another
 }
 
 // door is an address at which the unit listens, and the socket there.
@@ -109,22 +109,22 @@ func (s sight) place(home, inUse string, healthy bool) place {
 	}
 
 	atHome := s.at(home)
-	if atHome == theUnit {
+	if atHome == TheUnit {
 		return place{address: home}
 	}
 	here := s.at(inUse)
 	if !s.unit.Runs() {
-		stay.another = here != theUnit
+		stay.another = here != TheUnit
 		return stay
 	}
 
-	isFound := here == theUnit && healthy
-	if atHome == notKnown || isFound {
+	isFound := here == TheUnit && healthy
+	if atHome == NotKnown || isFound {
 		return stay
 	}
 	stay.others = s.others(inUse)
-	stay.mine = here == theUnit
-	stay.doubted = here == another
+	stay.mine = here == TheUnit
+	stay.doubted = here == Another
 	return stay
 }
 
@@ -138,7 +138,7 @@ func (s sight) others(inUse string) (list []door) {
 
 		address := net.JoinHostPort(host, strconv.Itoa(int(l.Local.Port())))
 		isUsable := !l.Local.Addr().IsLinkLocalUnicast() && address != inUse // a link-local address needs a zone
-		if isUsable && s.at(address) == theUnit {
+		if isUsable && s.at(address) == TheUnit {
 			list = append(list, door{address: address, socket: l.ID})
 		}
 	}

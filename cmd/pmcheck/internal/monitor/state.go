@@ -25,6 +25,8 @@ type State struct {
 	Assumed bool
 	// Doubted is set if what answers there is not the unit's, although the unit runs.
 	Doubted bool
+	// Listener says whose the socket of this host is that listens there.
+	Listener Owner
 	// Guarded is set if the guard of the master's unit runs, see systemd.UnitState.
 	Guarded bool
 }

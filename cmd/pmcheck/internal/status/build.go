@@ -81,6 +81,7 @@ func New(of Facts, now time.Time) Status {
 	}
 	s.Probe.Count = state.Master().Probes
 	s.Probe.Connections = state.Own
+	s.Probe.Listener = state.Listener
 	s.Probe.ExpiryWarn = settings.Checks.Expiry().Warn.Seconds()
 
 	for _, v := range state.Services {

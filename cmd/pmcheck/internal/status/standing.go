@@ -11,6 +11,7 @@ import (
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/drain"
@@ -162,10 +163,7 @@ func (s Status) stillSends(b *Balancer) (why Obstacle) {
 
 // stands says how the master stands with a balancer, by its view.
 func stands(v *View) string {
-	if v.Sessions == 1 {
-		return v.String() + ", 1 session"
-	}
-	return fmt.Sprintf("%s, %d sessions", v, v.Sessions)
+	return fmt.Sprintf("%s, %s", v, count(v.Sessions, "session"))
 }
 
 func behind(b *Balancer, format string, args ...any) Obstacle {
@@ -265,7 +263,7 @@ func (s Status) inUse(connections []sockets.Connection, counted time.Time) []Obs
 		}
 	}
 	if len(used) == 0 {
-		return nil
+		return s.elsewhere(connections)
 	}
 
 	from := used[0].Peer.Addr().String()
@@ -273,6 +271,52 @@ func (s Status) inUse(connections []sockets.Connection, counted time.Time) []Obs
 		return obstacle.Only(obstacle.Agent, "1 connection in use, from %s", from)
 	}
 	return obstacle.Only(obstacle.Agent, "%d connections in use, one from %s", len(used), from)
+}
+
+// elsewhere returns what the kernel may not show of a master whose socket is not known to be on this host: its port may
+// be published from a container, by DNAT, a forwarder, or both. A balancer with a view counts its sessions, those that
+// are idle too; as many sessions as the kernel shows connections are judged by these.
+func (s Status) elsewhere(connections []sockets.Connection) (list []Obstacle) {
+	showsAll := s.Probe.Listener == monitor.TheUnit
+	if showsAll || s.Probe.Reason == puppetclient.Refused {
+		return nil
+	}
+
+	shown := 0
+	for _, c := range connections {
+		if !slices.Contains(s.Probe.Connections, c.Peer) {
+			shown++
+		}
+	}
+
+	sessions := 0
+	counting := s.Balancers.Counting()
+	for _, b := range counting {
+		isAwaited := !s.Balancers.LoneAt(b.Source, s.Time)
+		if n := b.View.Sessions; n > 0 && isAwaited {
+			sessions += n
+			list = append(list, obstacle.New(obstacle.Agent, "%s counts %s, and this host sees %s",
+				b.Label(), count(n, "session"), count(shown, "connection")))
+		}
+	}
+	if sessions > shown {
+		return list
+	}
+
+	isHidden := s.Probe.Listener == monitor.Nobody
+	if isHidden && (len(counting) == 0 || len(s.Balancers.Blind()) > 0) {
+		return obstacle.Only(obstacle.Unknown, "agents may be at work: nothing listens at %s on this host, and not every "+
+			"balancer says how many sessions it has (http-check send-state)", s.Probe.Address)
+	}
+	return nil
+}
+
+// count returns a number and a noun, such as "1 session".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // mayCarryMore reports whether a connection may carry another request of an agent.

@@ -37,7 +37,11 @@ func st(mode drain.Mode, change ...func(*status.Status)) status.Status {
 				Checked: now().Add(-time.Second),
 			}},
 		}},
-		Probe: status.ProbeStatus{Connections: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:40000")}},
+		Probe: status.ProbeStatus{
+			Address:     "localhost:8140",
+			Listener:    monitor.TheUnit,
+			Connections: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:40000")},
+		},
 	}
 	for _, f := range change {
 		f(&s)
@@ -82,6 +86,7 @@ func twins(b *status.Balancer)      { b.Twins = now() }
 func unreadable(b *status.Balancer) { b.Unreadable = true }
 func early(b *status.Balancer)      { b.Seen = held() }
 func once(b *status.Balancer)       { b.Interval = 0 }
+func turns(b *status.Balancer)      { b.Name = "0-turn/m1" }
 func ofTheCA(b *status.Balancer)    { b.Service, b.Node = "ca", "lb2" }
 
 func told(code int, checks, answers int64) func(*status.Balancer) {
@@ -168,6 +173,16 @@ func closed(s *status.Status) { gate(true, time.Minute)(s) }
 func open(s *status.Status)   { gate(false, time.Minute)(s) }
 func hung(s *status.Status)   { gate(true, time.Second)(s) }
 
+// listener says whose the socket is that listens where the master is probed.
+func listener(whose monitor.Owner) func(*status.Status) {
+	return func(s *status.Status) { s.Probe.Listener = whose }
+}
+
+// counts has a balancer that has the master out count so many sessions.
+func counts(sessions int) func(*status.Balancer) {
+	return func(b *status.Balancer) { b.View.Sessions = sessions }
+}
+
 func from(source string) func(*status.Balancer) {
 	return func(b *status.Balancer) { b.Source = netip.MustParseAddr(source) }
 }
@@ -186,9 +201,11 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 		stillSends = "balancer: lb1/puppet still sends (UP, 3 sessions)"
 		unseen     = "balancer: lb1/puppet has not asked since the hold changed (asks every 2s)"
 		unlisted   = "; if it is not a balancer, set balancers in pmcheck.yaml"
-		down       = "balancer: lb1/puppet does not send yet (DOWN, 0 sessions)"
-		inUse      = "agent: 1 connection in use, from 192.0.2.1"
-		gateOpen   = "gate: the gate is open: its reason"
+		hidden     = "unknown: agents may be at work: nothing listens at localhost:8140 on this host, and not every " +
+			"balancer says how many sessions it has (http-check send-state)"
+		down     = "balancer: lb1/puppet does not send yet (DOWN, 0 sessions)"
+		inUse    = "agent: 1 connection in use, from 192.0.2.1"
+		gateOpen = "gate: the gate is open: its reason"
 	)
 	others := func(s *status.Status) {
 		s.Holds = []drain.Hold{{Holder: "backup", Mode: drain.Drain}, {Holder: "upgrade", Mode: drain.Drain},
@@ -286,6 +303,26 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 		{"connection of a HAProxy with a lone backend and a pool", st(held, asking(alone, trusted, from("192.0.2.1")),
 			asking(trusted, pooled, from("192.0.2.1"))), agents(0, agent), inUse},
 		{"the daemon's own connection", st(held), agents(0, "127.0.0.1:40000"), ""},
+
+		{"a session, and the unit listens here", st(held, asking(counts(1))), nil, ""},
+		{"a session, and nothing listens here", st(held, listener(monitor.Nobody), asking(counts(1))), nil,
+			"agent: lb1/puppet counts 1 session, and this host sees 0 connections"},
+		{"sessions, and a forwarder listens here", st(held, listener(monitor.NotKnown), asking(counts(2))),
+			agents(time.Minute, agent), "agent: lb1/puppet counts 2 sessions, and this host sees 1 connection"},
+		{"the daemon's own connection to a forwarder", st(held, listener(monitor.Another), asking(counts(1))),
+			agents(0, "127.0.0.1:40000"), "agent: lb1/puppet counts 1 session, and this host sees 0 connections"},
+		{"an idle session that is seen here", st(held, listener(monitor.NotKnown), asking(counts(1))),
+			agents(time.Minute, agent), ""},
+		{"a session of a listed lone balancer",
+			st(held, listener(monitor.Nobody), asking(alone, trusted, counts(1))), nil, ""},
+		{"no session, and nothing listens here", st(held, listener(monitor.Nobody), asking()), nil, ""},
+		{"nothing listens here, and no balancer counts", st(held, listener(monitor.Nobody)), nil, hidden},
+		{"nothing listens here, and a backend for turns alone counts",
+			st(held, listener(monitor.Nobody), asking(turns)), nil, hidden},
+		{"nothing listens here, and one balancer does not count",
+			st(held, listener(monitor.Nobody), asking(), asking(told(503, 50, 3))), nil, hidden},
+		{"nothing listens here, and the master is stopped", st(held, listener(monitor.Nobody), dead), nil, ""},
+		{"a forwarder may listen here, and no balancer counts", st(held, listener(monitor.NotKnown)), nil, ""},
 
 		{"gate closed", st(held, closed), nil, ""},
 		{"gate has not looked since", st(held, lookedBefore), nil, "gate: the gate has not looked since the hold changed"},

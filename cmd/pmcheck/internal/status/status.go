@@ -19,6 +19,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -109,14 +110,17 @@ type ServiceStatus struct {
 
 // ProbeStatus is the last probe.
 type ProbeStatus struct {
-	Address string       `json:"address"`
-	Count   int64        `json:"count"` // probes since the daemon started
-	Asked   time.Time    `json:"asked,omitzero"`
-	Took    float64      `json:"took_seconds"`
-	URL     string       `json:"url,omitempty"`
-	HTTP    int          `json:"http_status,omitempty"`
-	Fault   string       `json:"fault,omitempty"`
-	Reason  check.Reason `json:"reason,omitempty"`
+	Address string `json:"address"`
+	// Listener says whose the socket of this host is that listens at Address: "unit" for the master's, "another",
+	// "nobody"; empty if that is not known, as of a master in a container.
+	Listener monitor.Owner `json:"listener,omitempty"`
+	Count    int64         `json:"count"` // probes since the daemon started
+	Asked    time.Time     `json:"asked,omitzero"`
+	Took     float64       `json:"took_seconds"`
+	URL      string        `json:"url,omitempty"`
+	HTTP     int           `json:"http_status,omitempty"`
+	Fault    string        `json:"fault,omitempty"`
+	Reason   check.Reason  `json:"reason,omitempty"`
 	// Expiries are the certificates and CRLs in use. ExpiryWarn is the setting expiry.warn, see check.Expiry.Margin.
 	Expiries   []check.Expiry `json:"expiries,omitempty"`
 	ExpiryWarn float64        `json:"expiry_warn_seconds"`
