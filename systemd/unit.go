@@ -125,9 +125,9 @@ func (w *unitWatch) follow(ctx context.Context) error {
 	}
 }
 
-// read asks for the state of the unit to watch. Asking about all of them is one call. A guard is listed if it is loaded,
-// and not loaded by being asked for: each guard that systemd loads, and drops again, sends a signal, which would be
-// asked about at once.
+// read asks for the state of the unit to watch. Asking about all of them is one call. A guard is listed if it is
+// loaded, and not loaded by being asked for: each guard that systemd loads, and drops again, sends a signal, which
+// would be asked about at once.
 func (w *unitWatch) read(ctx context.Context, bus *dbus.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -181,8 +181,8 @@ func isGuarded(guards []dbus.UnitStatus) bool {
 	})
 }
 
-// pattern returns the pattern, of fnmatch(3), of one name. Of what is special in a pattern, a name of a unit can have the
-// backslash, as in systemd's escapes.
+// pattern returns the pattern, of fnmatch(3), of one name. Of what is special in a pattern, a name of a unit can have
+// the backslash, as in systemd's escapes.
 func pattern(name string) string { return strings.ReplaceAll(name, `\`, `\\`) }
 
 // describe adds to a state what the name and the state of a unit do not say.

@@ -118,8 +118,8 @@ func TestNoUnitCanReadTheCA(t *testing.T) {
 	}
 }
 
-// TestADaemonAsksSystemdSeldom: the service, and the guard of each name that it may have, are asked about every 5 s, and
-// asking changes nothing that would be asked about again.
+// TestADaemonAsksSystemdSeldom: the service, and the guard of each name that it may have, are asked about every 5 s,
+// and asking changes nothing that would be asked about again.
 func TestADaemonAsksSystemdSeldom(t *testing.T) {
 	t.Parallel()
 	s := boot(t, "seldom")
