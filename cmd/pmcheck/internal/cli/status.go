@@ -87,7 +87,7 @@ func writeMembers(c *cli.Context, members []fleet.Member) error {
 
 // status returns the status of this host's daemon. Its error has a hint.
 func (h *host) status(ctx context.Context) (status.Status, error) {
-	st, err := h.world.Next(ctx)
+	st, err := h.follow(ctx)
 	if errors.Is(err, status.ErrNoDaemon) {
 		err = &exitError{status: exitNoDaemon, err: err, hint: h.absenceHint(ctx, err)}
 	}

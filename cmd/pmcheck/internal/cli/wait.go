@@ -37,7 +37,7 @@ func wait(c *cli.Context) error {
 	defer cancel()
 
 	for {
-		st, err := h.world.Next(ctx)
+		st, err := h.follow(ctx)
 		interrupted := c.Context.Err()
 		if interrupted != nil {
 			return interrupted

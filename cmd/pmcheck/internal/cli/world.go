@@ -14,8 +14,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -23,15 +26,34 @@ import (
 // host is what a command sees of this host and its pool, and where the command shows what it waits for.
 type host struct {
 	world    leave.World
+	follow   func(ctx context.Context) (status.Status, error) // status.Client.Follow
 	settings config.Config
 	progress *progress
 	out      io.Writer
 }
 
+// worldOf returns the world of this host. Say, Note and Changed are the caller's to set.
+func worldOf(c config.Config) leave.World {
+	w := leave.World{
+		Status:      status.Client{Socket: c.Socket}.Now,
+		Every:       status.FollowEvery,
+		Runs:        func(ctx context.Context) bool { return daemonRuns(ctx, c.Listen) },
+		Connections: func() ([]sockets.Connection, error) { return sockets.Connections(c.Probe.Address) },
+		Holds:       c.Store(),
+		MaxOut:      c.MaxOut,
+		Fleet:       fleet.Asker(c.Fleet, c.Probe.Certname),
+	}
+	if !c.Budget.Database.IsZero() {
+		w.Claim = budget.New(c).Claim
+	}
+	return w
+}
+
 func hostOf(c *cli.Context) *host {
 	settings := loadAnyway(c)
 	h := &host{
-		world:    leave.NewWorld(settings),
+		world:    worldOf(settings),
+		follow:   status.Client{Socket: settings.Socket}.Follow(),
 		settings: settings,
 		progress: newProgress(c.App.ErrWriter),
 		out:      c.App.Writer,
@@ -180,7 +202,7 @@ func (h *host) report(ctx context.Context, service drain.Service, own drain.Hold
 // inEffect waits until the daemon has seen the holds that are on disk. It returns the holds with any error.
 func (h *host) inEffect(ctx context.Context, service drain.Service) (st status.Status, holds []drain.Hold, err error) {
 	for {
-		st, err = h.world.Next(ctx)
+		st, err = h.follow(ctx)
 		if err == nil {
 			_, err = st.Service(service)
 		}

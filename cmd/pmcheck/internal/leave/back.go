@@ -35,7 +35,14 @@ func Back(ctx context.Context, w World, limit time.Duration, holders ...string) 
 		return nil
 	}
 
-	late, err := w.waitUntilClear(ctx, expires(limit), 0, w.lookForProbe(time.Now()))
+	began := time.Now()
+	late, err := w.waitUntilClear(ctx, limit, 0, func(s status.Status) []status.Obstacle {
+		if s.Healthy(began) {
+			return nil
+		}
+		v := s.Master().Verdict
+		return obstacle.Only(obstacle.Answer, "held until the master serves: %s: %s", v.Health, v.Reason)
+	})
 	if err != nil {
 		return fmt.Errorf("the hold stays: %w", err)
 	}
@@ -45,30 +52,16 @@ func Back(ctx context.Context, w World, limit time.Duration, holders ...string) 
 	return w.liftAll(ctx, held)
 }
 
-// lookForProbe returns a look that is clear once a probe since then has shown that the master serves.
-func (w World) lookForProbe(since time.Time) func(ctx context.Context) ([]status.Obstacle, error) {
-	return func(ctx context.Context) ([]status.Obstacle, error) {
-		st, err := w.Next(ctx)
-		if err != nil {
-			return obstacle.NotKnown(err), nil
-		}
-		if st.Healthy(since) {
-			return nil, nil
-		}
-		v := st.Master().Verdict
-		return obstacle.Only(obstacle.Answer, "held until the master serves: %s: %s", v.Health, v.Reason), nil
-	}
-}
-
 // liftAll lifts holds, and tries again for a while.
 func (w World) liftAll(ctx context.Context, held []drain.Hold) error {
-	over := expires(retryFor)
+	end := time.Now().Add(retryFor)
 	for {
 		var err error
 		for _, h := range held {
 			err = errors.Join(err, w.Lift(h))
 		}
-		if err == nil || ctx.Err() != nil || over() {
+		isOver := ctx.Err() != nil || !time.Now().Before(end)
+		if err == nil || isOver {
 			return err
 		}
 
@@ -80,14 +73,8 @@ func (w World) liftAll(ctx context.Context, held []drain.Hold) error {
 // InService waits until a service has been in service for a moment. The error
 // wraps ErrNotBack once limit is over, or is the error of ctx.
 func (w World) InService(ctx context.Context, service drain.Service, limit time.Duration) error {
-	look := func(ctx context.Context) ([]status.Obstacle, error) {
-		st, err := w.Next(ctx)
-		if err != nil {
-			return obstacle.NotKnown(err), nil
-		}
-		return st.InService(service), nil
-	}
-	left, err := w.waitUntilClear(ctx, expires(limit), status.ClearFor, look)
+	inService := func(s status.Status) []status.Obstacle { return s.InService(service) }
+	left, err := w.waitUntilClear(ctx, limit, status.ClearFor, inService)
 	if err != nil {
 		return err
 	}
@@ -97,8 +84,40 @@ func (w World) InService(ctx context.Context, service drain.Service, limit time.
 	return nil
 }
 
-// expires returns a function that reports whether limit is over, from now on.
-func expires(limit time.Duration) func() bool {
+// waitUntilClear reads the status until nothing has been in the way for settled, or limit is over. It returns what was
+// in the way last, and nil if nothing is. The error is that of ctx.
+func (w World) waitUntilClear(ctx context.Context, limit, settled time.Duration,
+	judge func(s status.Status) []status.Obstacle) (left []status.Obstacle, err error) {
 	end := time.Now().Add(limit)
-	return func() bool { return !time.Now().Before(end) }
+	left = obstacle.Only(obstacle.Unknown, "not clear for %s", settled)
+	var since time.Time // since when nothing has been in the way; zero while something is
+	for ; ; pause(ctx, w.Every) {
+		st, err := w.Status(ctx)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		list := obstacle.NotKnown(err)
+		if err == nil {
+			list = judge(st)
+		}
+
+		now := time.Now()
+		isClear := len(list) == 0
+		if !isClear {
+			left = list
+			since = time.Time{}
+		} else if since.IsZero() {
+			since = now
+		}
+
+		if isClear && now.Sub(since) >= settled {
+			return nil, nil
+		}
+		if !now.Before(end) {
+			return left, nil
+		}
+		if !isClear {
+			w.Say(obstacle.Summary(list))
+		}
+	}
 }

@@ -1,7 +1,6 @@
 package leave
 
 import (
-	"context"
 	"strings"
 	"time"
 
@@ -12,107 +11,126 @@ import (
 )
 
 const (
-	// turnPause is the difference of the pauses of two masters: the longest answer, 2 s, and some time for the daemon to
+	// fleetPause is the difference of the pauses of two masters: the longest answer, 2 s, and some time for the daemon to
 	// notice a hold.
-	turnPause = 2500 * time.Millisecond
+	fleetPause = 2500 * time.Millisecond
 	// muteTime is how long a fleet that is silent as a whole delays a master whose balancers show other servers.
 	muteTime = 30 * time.Second
 )
 
-// asksFleet reports whether the fleet is asked about a service in a mode: unless views of balancers that the
-// configuration names decide. A budget that counts is asked instead of the fleet.
-func (w World) asksFleet(s status.Status, service drain.Service, mode drain.Mode) bool {
-	return w.Fleet != nil && status.Budgeted(service) && !s.Balancers.Decide(drain.Master, mode, s.Time)
-}
-
-// A fleetTurn is a departure's turn in its fleet.
-type fleetTurn struct {
-	departure *departure
-	paused    bool      // the others let the master go, and it has paused since
-	muteSince time.Time // since when no other master answers
-	named     string    // the silent members that were named last
-}
-
-// askFleet asks the second witness: the other masters. It blocks until they can do without this one.
-func (d *departure) askFleet(ctx context.Context) error {
-	if !d.world.asksFleet(d.seen.status, d.want.Hold.Service, d.want.Hold.Mode) {
-		return nil
-	}
-
-	f := &fleetTurn{departure: d}
-	left, err := d.wait(ctx, phaseFleet, 0, f.look)
-	if err == nil && left != nil {
-		d.world.Note("goes on without the fleet: " + obstacle.Summary(left))
-	}
-	return err
-}
-
-// look asks the others. They must let this master go at two looks: masters that leave at the same time pause for
-// different times in between. If something follows the hold blindly, the others must let the master go once more when
-// the hold is in effect: of two masters that hold in the same moment, at least one sees the other.
-func (f *fleetTurn) look(ctx context.Context) ([]status.Obstacle, error) {
-	d := f.departure
-	d.seen.next(ctx) // what balancers show may forbid the way out meanwhile
-	others, place := d.world.Fleet(ctx)
-	d.others = fleet.Judge(others, d.world.MaxOut)
-	f.nameSilent()
-	d.patience.noteFleet(d.others.Out, d.others.Others)
-
-	list := f.obstacles()
-	if isLast(list) {
-		return nil, d.isLastOfFleet(list)
-	}
-	if len(list) > 0 {
-		// A hold that was set for the last look is lifted, and the looks begin again.
-		f.paused = false
-		err := d.retreat()
-		f.pause(ctx, turnPause)
-		return list, err
-	}
-
-	if !f.paused {
-		f.paused = true
-		again := turnPause * time.Duration(place%fleet.Turns)
-		f.pause(ctx, again)
-		return obstacle.Only(obstacle.Turn, "asks the fleet again in %s", again), nil
-	}
-
-	if !d.followedBlindly() || d.inEffect() {
-		return nil, nil
-	}
-	if d.set.Mode == "" {
-		if err := d.hold(drain.LeavingInTurn); err != nil {
-			return nil, err
+// others waits until the other masters, the second witness, let this one go. They must do so twice: masters that leave
+// at the same time pause for different times in between. If something follows the hold blindly, they must do so once
+// more when the hold is in effect: of two masters that hold in the same moment, at least one sees the other.
+func (d *decision) others() Step {
+	s := &d.state
+	if d.facts.Fleet == nil {
+		isHeld := d.facts.Own.Mode != ""
+		if isHeld && !d.inEffect() {
+			return d.waitForFleet("asks the fleet once more, held")
 		}
+		return d.askAgain(Step{Do: Ask})
 	}
-	return obstacle.Only(obstacle.Turn, "asks the fleet once more, held"), nil
+
+	d.noteFleet()
+	blockers := d.byFleet()
+	if isLast(blockers) {
+		return d.isLastOfFleet(blockers)
+	}
+	if len(blockers) > 0 {
+		return d.keptByFleet(blockers)
+	}
+
+	if !s.paused {
+		s.paused = true
+		again := fleetPause * time.Duration(d.facts.Fleet.Place%fleet.Turns)
+		s.ask = d.facts.Now.Add(again)
+		return d.waitForFleet("asks the fleet again in %s", again)
+	}
+	if !d.isFollowedBlindly() || d.inEffect() {
+		return d.holdByViews()
+	}
+	if d.facts.Own.Mode == "" {
+		return Step{Do: Hold, Level: drain.LeavingInTurn}
+	}
+	return d.waitForFleet("asks the fleet once more, held")
+}
+
+// waitForFleet waits, and says for what.
+func (d *decision) waitForFleet(format string, args ...any) Step {
+	step, is := d.judge(obstacle.Only(obstacle.Turn, format, args...), 0)
+	if is == blocked {
+		return step
+	}
+	return d.withoutFleet()
+}
+
+// keptByFleet waits until the others let this master go. A hold that was set for the last question is lifted, and the
+// questions begin again.
+func (d *decision) keptByFleet(blockers []status.Obstacle) Step {
+	d.state.paused = false
+	d.state.ask = d.facts.Now.Add(fleetPause)
+	step, is := d.judge(blockers, 0)
+	if is == over {
+		return d.withoutFleet()
+	}
+	isHeld := d.facts.Own.Mode != ""
+	if isHeld && step.Do == Wait {
+		step.Do = Lift
+	}
+	return step
+}
+
+// withoutFleet goes on, since the time is over.
+func (d *decision) withoutFleet() Step {
+	d.note("goes on without the fleet: " + obstacle.Summary(d.state.blockers))
+	return d.holdByViews()
 }
 
 // isLastOfFleet refuses a command. A stop goes on: no other master will let it go.
-func (d *departure) isLastOfFleet(list []status.Obstacle) error {
-	if d.party.insists() {
-		d.world.Note("does not wait for the fleet: " + obstacle.Summary(list))
-		return nil
+func (d *decision) isLastOfFleet(blockers []status.Obstacle) Step {
+	if d.policy.NotKnown == Refuse {
+		return end(&Error{Kind: Refused, Text: "must stay in service", Left: blockers})
 	}
-	return &Error{Kind: Refused, Text: "must stay in service", Left: list}
+	d.note("does not wait for the fleet: " + obstacle.Summary(blockers))
+	return d.holdByViews()
 }
 
-// obstacles returns what the fleet says, as far as it counts beside what balancers show.
-func (f *fleetTurn) obstacles() []status.Obstacle {
-	d := f.departure
-	isPooled := len(d.hearing().Pool(d.seen.status.Time)) > 0
+// noteFleet notes who does not answer, names them if they are others than before, and notes who has come back.
+func (d *decision) noteFleet() {
+	s := &d.state
+	s.fleet = d.facts.Fleet.View
+	s.times = s.times.withFleet(d.policy.Limits.Turn, s.fleet.Out, s.fleet.Others, d.facts.Now)
+
+	isMute := s.fleet.Others > 0 && len(s.fleet.Silent) == s.fleet.Others
+	if !isMute {
+		s.muteSince = time.Time{}
+	} else if s.muteSince.IsZero() {
+		s.muteSince = d.facts.Now
+	}
+
+	silent := strings.Join(s.fleet.Silent, ", ")
+	if silent != "" && silent != s.silent {
+		d.note("of the fleet do not answer: " + silent)
+	}
+	s.silent = silent
+}
+
+// byFleet returns what the fleet says, as far as it counts beside what balancers show.
+func (d *decision) byFleet() []status.Obstacle {
+	isPooled := len(d.hearing().Pool(d.facts.Status.Time)) > 0
 
 	// Where the daemon's rule protects the pool, nobody waits for a fleet that is silent as a whole: its allow perhaps
 	// names balancers only. The rule does not protect from what follows the hold blindly.
-	isMute := f.muteFor() >= muteTime
-	if isMute && isPooled && !d.followedBlindly() {
+	since := d.state.muteSince
+	isMute := !since.IsZero() && d.facts.Now.Sub(since) >= muteTime
+	if isMute && isPooled && !d.isFollowedBlindly() {
 		return nil
 	}
 
 	// A master that has been leaving for balancer.ExpectedBack, as a stranger can bring about, looks gone to the others,
 	// but not to its balancers. A stop goes on waiting for its turn then.
-	list := d.others.Obstacles
-	if isLast(list) && isPooled && d.party.insists() {
+	list := d.state.fleet.Obstacles
+	if isLast(list) && isPooled && d.policy.NotKnown == GoOn {
 		return obstacle.Only(obstacle.Turn, "%s, but a balancer has another server", list[0].Text)
 	}
 	return list
@@ -123,46 +141,28 @@ func isLast(list []status.Obstacle) bool {
 	return len(list) > 0 && list[0].Kind == obstacle.Last
 }
 
-// muteFor returns for how long no other master has answered.
-func (f *fleetTurn) muteFor() time.Duration {
-	seen := f.departure.others
-	isMute := seen.Others > 0 && len(seen.Silent) == seen.Others
-	if !isMute {
-		f.muteSince = time.Time{}
-		return 0
-	}
-	if f.muteSince.IsZero() {
-		f.muteSince = time.Now()
-	}
-	return time.Since(f.muteSince)
+// asksFleet reports whether the fleet is asked about a service in a mode: unless views of balancers that the
+// configuration names decide. A budget that counts is asked instead of the fleet.
+func asksFleet(hasFleet bool, s status.Status, service drain.Service, mode drain.Mode) bool {
+	return hasFleet && status.Budgeted(service) && !s.Balancers.Decide(drain.Master, mode, s.Time)
 }
 
-// nameSilent names the members that do not answer, whenever they are others than before.
-func (f *fleetTurn) nameSilent() {
-	line := strings.Join(f.departure.others.Silent, ", ")
-	if line != "" && line != f.named {
-		f.departure.world.Note("of the fleet do not answer: " + line)
-	}
-	f.named = line
+func (d *decision) asksFleet() bool {
+	return asksFleet(d.facts.HasFleet, d.facts.Status, d.policy.Service, d.policy.Mode)
 }
 
-// pause waits before the next look, but not beyond the end of the phase.
-func (f *fleetTurn) pause(ctx context.Context, d time.Duration) {
-	pause(ctx, min(d, time.Until(f.departure.party.end(phaseFleet))))
-}
-
-// followedBlindly reports whether something follows the hold as soon as it is written: a balancer without a view, or
+// isFollowedBlindly reports whether something follows the hold as soon as it is written: a balancer without a view, or
 // the gate. Of a silent daemon it is assumed.
-func (d *departure) followedBlindly() bool {
-	s := d.seen.status
-	return d.seen.silent() || len(d.hearing().Blind()) > 0 || s.Gate.Runs(s.Time)
+func (d *decision) isFollowedBlindly() bool {
+	s := d.facts.Status
+	return d.facts.isSilent() || len(d.hearing().Blind()) > 0 || s.Gate.Runs(s.Time)
 }
 
 // inEffect reports whether the daemon acts on the hold. Of a silent daemon it is assumed.
-func (d *departure) inEffect() bool {
-	if d.set.Mode == "" {
+func (d *decision) inEffect() bool {
+	if d.facts.Own.Mode == "" {
 		return false
 	}
-	v, _ := d.seen.status.Service(d.want.Hold.Service.Shown())
-	return d.seen.silent() || v.Mode != drain.Ready
+	v, _ := d.facts.Status.Service(d.policy.Service.Shown())
+	return d.facts.isSilent() || v.Mode != drain.Ready
 }

@@ -179,11 +179,11 @@ func (m *member) dies(ctx context.Context, after int) *process {
 	p := &process{World: w, left: after}
 	p.ctx, p.kill = context.WithCancel(ctx)
 	p.Holds = &hooks{w.Holds, p.step, p.step}
-	p.Next = func(ctx context.Context) (status.Status, error) {
+	p.Status = func(ctx context.Context) (status.Status, error) {
 		if err := p.step(); err != nil {
 			return status.Status{}, err
 		}
-		return w.Next(ctx)
+		return w.Status(ctx)
 	}
 	return p
 }

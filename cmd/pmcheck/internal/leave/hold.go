@@ -13,30 +13,31 @@ import (
 // errGone says that the hold that was set is not there any more.
 var errGone = errors.New("the hold was lifted or replaced meanwhile, or has ended")
 
-// hold writes the hold, or changes what it waits for. It returns errGone if another party has lifted or replaced the
-// hold meanwhile.
-func (d *departure) hold(leaving drain.Leaving) error {
-	before := d.set
-	isFirst := before.Mode == ""
-	set, err := d.world.Holds.Change(d.want.Hold.Holder, d.want.Hold.Service, func(old drain.Hold) (drain.Hold, error) {
-		if !isFirst && old != before {
-			return old, cmp.Or(d.world.Holds.Read().Hung(before), errGone)
+// hold writes the hold, or changes its level and its end. It returns errGone if another party has lifted or replaced
+// the hold meanwhile. A firm hold stays firm: work may have begun.
+func (d *departure) hold(level drain.Leaving) error {
+	own := &d.seen.Own
+	isFirst := own.Mode == ""
+	if !isFirst {
+		set, err := d.world.Amend(*own, func(h *drain.Hold) { *h = d.merged(*h, level) })
+		if err == nil {
+			*own = set
 		}
-		taken := isFirst && old.Mode != ""
-		if taken && d.want.New {
+		return err
+	}
+
+	h := d.want.Hold
+	set, err := d.world.Holds.Change(h.Holder, h.Service, func(old drain.Hold) (drain.Hold, error) {
+		if d.want.New && old.Mode != "" {
 			return old, &Error{Kind: Taken, Text: fmt.Sprintf("%s holds already: %s", old.Holder, old)}
 		}
-		return d.merged(old, leaving), nil
+		return d.merged(old, level), nil
 	})
 	if err != nil {
 		return err
 	}
-
-	d.set = set
-	if !isFirst {
-		return nil
-	}
-	d.setAt = time.Now()
+	*own = set
+	d.seen.Held = time.Now()
 	if d.world.Changed != nil {
 		d.world.Changed("held", set)
 	}
@@ -45,15 +46,15 @@ func (d *departure) hold(leaving drain.Leaving) error {
 
 // merged returns the hold to set in place of old; a zero old holds nothing. A hold that is set again keeps its end and
 // its reason. A firm hold stays firm: work may have begun.
-func (d *departure) merged(old drain.Hold, leaving drain.Leaving) drain.Hold {
+func (d *departure) merged(old drain.Hold, level drain.Leaving) drain.Hold {
 	h := d.want.Hold
 
-	h.Leaving = leaving
+	h.Leaving = level
 	if old.Mode != "" && old.Leaving == drain.Firm {
 		h.Leaving = drain.Firm
 	}
 
-	h.Until = d.party.until(h.Leaving)
+	h.Until = d.policy.until(h.Leaving, d.state.times.began, time.Now())
 	if old.Mode == "" {
 		return h
 	}
@@ -69,13 +70,14 @@ func (d *departure) merged(old drain.Hold, leaving drain.Leaving) drain.Hold {
 
 // retreat lifts the hold while it is leaving. A firm hold stays: work may have begun.
 func (d *departure) retreat() error {
-	if d.set.Mode == "" || d.set.Leaving == drain.Firm {
+	own := &d.seen.Own
+	if own.Mode == "" || own.Leaving == drain.Firm {
 		return nil
 	}
-	if err := d.world.Lift(d.set); err != nil {
+	if err := d.world.Lift(*own); err != nil {
 		return err
 	}
-	d.set = drain.Hold{}
+	*own = drain.Hold{}
 	return nil
 }
 

@@ -96,13 +96,13 @@ func TestOut(t *testing.T) {
 
 	says := func(answer func() (status.Status, error)) func(*leave.World) {
 		return func(w *leave.World) {
-			w.Next = func(context.Context) (status.Status, error) { time.Sleep(time.Second); return answer() }
+			w.Status = func(context.Context) (status.Status, error) { return answer() }
 		}
 	}
 	noDaemon := says(func() (status.Status, error) { return status.Status{}, status.ErrNoDaemon })
 	restarts := func(w *leave.World) {
-		next, asked := w.Next, false
-		w.Next = func(ctx context.Context) (status.Status, error) {
+		next, asked := w.Status, false
+		w.Status = func(ctx context.Context) (status.Status, error) {
 			if !asked {
 				asked = true
 				return status.Status{}, status.ErrNoDaemon
@@ -154,8 +154,8 @@ func TestOut(t *testing.T) {
 	})
 	sees := func(change func(s *status.Status)) func(*leave.World) {
 		return func(w *leave.World) {
-			next := w.Next
-			w.Next = func(ctx context.Context) (status.Status, error) {
+			next := w.Status
+			w.Status = func(ctx context.Context) (status.Status, error) {
 				s, err := next(ctx)
 				change(&s)
 				return s, err
@@ -897,8 +897,8 @@ func TestOut(t *testing.T) {
 func TestADepartureNamesWhatItDoesNotWaitFor(t *testing.T) {
 	ordinary(2).run(t, func(ctx context.Context, p *pool) {
 		w := p.members[0].world()
-		next := w.Next
-		w.Next = func(ctx context.Context) (status.Status, error) {
+		next := w.Status
+		w.Status = func(ctx context.Context) (status.Status, error) {
 			s, err := next(ctx)
 			s.Balancers = append(s.Balancers, lone(s.Time))
 			s.Refused.From = []status.Refusal{{
@@ -984,8 +984,7 @@ func TestABudgetIsToldOfTheMaster(t *testing.T) {
 	byScript := func(r *leave.Request) { r.Hold.Holder = "script" }
 	force := func(r *leave.Request) { r.Force = true }
 	silent := func(w *leave.World) {
-		w.Next = func(context.Context) (status.Status, error) {
-			time.Sleep(time.Second)
+		w.Status = func(context.Context) (status.Status, error) {
 			return status.Status{}, status.ErrNoDaemon
 		}
 		w.Runs = func(context.Context) bool { return true }

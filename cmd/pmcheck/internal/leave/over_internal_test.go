@@ -1,7 +1,6 @@
 package leave
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -28,8 +27,7 @@ func TestAHoldThatIsSetAgainKeepsWhatIsNotGiven(t *testing.T) {
 		{"leaving becomes what is asked for", drain.Hold{Mode: drain.Drain, Leaving: drain.LeavingBesideSpare},
 			Request{}, drain.LeavingInTurn, drain.Hold{Leaving: drain.LeavingInTurn}},
 	} {
-		d := &departure{want: tt.request, patience: newPatience(time.Now())}
-		d.party = newParty(d)
+		d := &departure{want: tt.request, policy: tt.request.policy()}
 		if got := d.merged(tt.old, tt.leaving); got != tt.want {
 			t.Errorf("%s: it is %+v, want %+v", tt.name, got, tt.want)
 		}
@@ -39,46 +37,38 @@ func TestAHoldThatIsSetAgainKeepsWhatIsNotGiven(t *testing.T) {
 // TestAClockThatJumpsEndsNoHoldOfAStop: the end of a hold is a time of the wall clock. A command's end is what was
 // asked for.
 func TestAClockThatJumpsEndsNoHoldOfAStop(t *testing.T) {
+	now := time.Now()
+	ended := drain.Hold{Mode: drain.Drain, Leaving: drain.LeavingInTurn, Until: now.Add(-47 * time.Hour)}
+	asked := drain.Hold{Until: now.Add(-time.Hour)}
 	for name, r := range map[string]Request{
 		"a stop":    {Stop: &Guard{Limits: turnOf(time.Minute)}},
-		"a command": {Hold: drain.Hold{Until: time.Now().Add(-time.Hour)}},
+		"a command": {Hold: asked},
 	} {
-		before := time.Now().Add(-48 * time.Hour)
-		store := &drain.Store{Persistent: t.TempDir(), UntilReboot: t.TempDir()}
-		store.Now = func() time.Time { return before }
-		set, err := store.Change("holder", "", func(drain.Hold) (drain.Hold, error) {
-			return drain.Hold{Mode: drain.Drain, Leaving: drain.LeavingInTurn, Until: before.Add(time.Hour)}, nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-
-		store.Now = nil
-		d := &departure{world: World{Holds: store}, want: r, set: set, patience: newPatience(time.Now())}
-		d.party = newParty(d)
-		err = d.stillHolds()
+		p := r.policy()
+		_, step := Next(begin(p, now), Facts{Now: now, Own: ended}, p)
 		isStop := r.Stop != nil
-		if isStop && (err != nil || !d.set.InEffect(time.Now())) {
-			t.Errorf("%s: %v; it ends at %s", name, err, d.set.Until)
+		if isStop && (step.Do != Hold || step.Level != ended.Leaving) {
+			t.Errorf("%s: %+v, want that the hold is written again", name, step)
 		}
-		if !isStop && !errors.Is(err, errGone) {
-			t.Errorf("%s: %v", name, err)
+		if !isStop && step.Err != errGone {
+			t.Errorf("%s: %+v, want that the hold is gone", name, step)
 		}
 	}
 }
 
 // TestAHoldOfAStopOutlastsIt: each of its phases may take as long as it can, and the next start as well.
 func TestAHoldOfAStopOutlastsIt(t *testing.T) {
-	d := &departure{patience: newPatience(time.Now()), want: Request{Stop: &Guard{Limits: turnOf(time.Hour)}}}
-	d.party = newParty(d)
-	p := d.patience
-	p.renew(p.began.Add(LongestTurn), LongestTurn)
-	p.toldAt = p.end(phaseTold)
-	p.firmAt = p.end(phaseIdle)
-	if leaving, last := d.party.until(drain.LeavingInTurn), p.end(phaseLast); leaving.Before(last.Add(longestStart)) {
+	began := time.Now()
+	limits := turnOf(time.Hour)
+	p := Request{Stop: &Guard{Limits: limits}}.policy()
+	at := begin(p, began).times.renewed(limits.Turn, began.Add(LongestTurn), LongestTurn)
+	at.told = at.endOf(PhaseTold, limits)
+	at.firm = at.endOf(PhaseIdle, limits)
+	leaving := p.until(drain.LeavingInTurn, began, began)
+	if last := at.endOf(PhaseLast, limits); leaving.Before(last.Add(longestStart)) {
 		t.Errorf("a leaving hold ends at %s, and the stop at %s", leaving, last)
 	}
-	if firm := d.party.until(drain.Firm); time.Until(firm) < longestStart-time.Minute {
+	if firm := p.until(drain.Firm, began, began); firm.Sub(began) < longestStart {
 		t.Errorf("a firm hold ends at %s", firm)
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
@@ -81,20 +80,6 @@ func TestAHoldThatHasEndedIsChanged(t *testing.T) {
 	again, err := w.Amend(set, func(h *drain.Hold) { h.Until = at.Add(time.Hour) })
 	if err != nil || again.Mode != drain.Drain || !again.InEffect(at) {
 		t.Errorf("%+v, %v", again, err)
-	}
-}
-
-func TestWitnessesAreThoseOfTheConfiguration(t *testing.T) {
-	none, all := config.Default(), config.Default()
-	all.Fleet = []string{"m1:9200", "m2:9200"}
-	if err := all.Budget.Database.UnmarshalText([]byte("postgres://pmcheck@db.example/pmcheck")); err != nil {
-		t.Fatal(err)
-	}
-	if w := leave.NewWorld(none); w.Claim != nil || w.Fleet != nil {
-		t.Error("a budget or a fleet is asked that is not configured")
-	}
-	if w := leave.NewWorld(all); w.Claim == nil || w.Fleet == nil {
-		t.Error("the budget or the fleet is not asked")
 	}
 }
 

@@ -29,11 +29,10 @@ const (
 )
 
 const (
-	// askTime is how long Follow waits for the daemon's answer: setting a hold must work
-	// without one.
-	askTime = 2 * time.Second
-	// followEvery is the pause of Follow before it asks again.
-	followEvery = 250 * time.Millisecond
+	// AskTime is how long Now waits for the daemon's answer: setting a hold must work without one.
+	AskTime = 2 * time.Second
+	// FollowEvery is the pause of Follow before it asks again.
+	FollowEvery = 250 * time.Millisecond
 )
 
 // Client reads a daemon's status: over the unix socket on this host, or over HTTP from
@@ -100,9 +99,9 @@ func (c Client) ask(ctx context.Context) (s Status, err error) {
 }
 
 // dialSocket connects to the unix socket. If its queue of connections is full, which any user of the
-// host can bring about, it tries again for askTime.
+// host can bring about, it tries again for AskTime.
 func (c Client) dialSocket(ctx context.Context, _, _ string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTime)
+	ctx, cancel := context.WithTimeout(ctx, AskTime)
 	defer cancel()
 
 	for {
@@ -165,6 +164,13 @@ func values(data []byte) (n int) {
 	return n
 }
 
+// Now returns the daemon's status. It returns an error wrapping ErrNoDaemon if no daemon answers within AskTime.
+func (c Client) Now(ctx context.Context) (Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, AskTime)
+	defer cancel()
+	return c.Status(ctx)
+}
+
 // Follow returns a function that returns the status, at once the first time, and after a pause of 250 ms
 // from then on. It returns an error wrapping ErrNoDaemon if no daemon answers within two seconds. It is not
 // safe for concurrent use.
@@ -176,10 +182,8 @@ func (c Client) Follow() (next func(context.Context) (Status, error)) {
 			return Status{}, ctx.Err()
 		case <-time.After(pause):
 		}
-		pause = followEvery
+		pause = FollowEvery
 
-		ctx, cancel := context.WithTimeout(ctx, askTime)
-		defer cancel()
-		return c.Status(ctx)
+		return c.Now(ctx)
 	}
 }

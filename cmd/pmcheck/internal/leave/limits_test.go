@@ -12,6 +12,9 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
+// turn is how long a turn of these tests lasts.
+const turn = 20 * time.Minute
+
 // turnOf returns the limits of a stop whose turn takes that long.
 func turnOf(d time.Duration) config.Guard {
 	return config.Guard{Turn: d, Wait: 5 * time.Minute, Shutdown: 5 * time.Minute}
@@ -42,17 +45,17 @@ func TestThePhasesOfAStopEnd(t *testing.T) {
 		{name: "the host stops, and its agents are late", turn: usual, stops: 10, toldAt: 8, slot: 12.5, told: 12.5,
 			idle: 13},
 	} {
-		p := newPatience(began)
-		p.limit(turnOf(tt.turn))
+		limits := turnOf(tt.turn)
+		p := times{began: began, turnEnd: began.Add(tt.turn)}
 		for _, minutes := range tt.renew {
-			p.renew(at(minutes), LongestTurn)
+			p = p.renewed(tt.turn, at(minutes), LongestTurn)
 		}
-		p.toldAt = at(tt.toldAt)
+		p.told = at(tt.toldAt)
 		if tt.stops > 0 {
-			p.noteShutdown(at(tt.stops))
+			p.hostStops = at(tt.stops)
 		}
-		for of, want := range map[phase]float64{phaseSlot: tt.slot, phaseTold: tt.told, phaseIdle: tt.idle} {
-			if got := p.end(of); !got.Equal(at(want)) {
+		for of, want := range map[Phase]float64{PhaseSlot: tt.slot, PhaseTold: tt.told, PhaseIdle: tt.idle} {
+			if got := p.endOf(of, limits); !got.Equal(at(want)) {
 				t.Errorf("%s: phase %d ends after %s, want %v minutes", tt.name, of, got.Sub(began), want)
 			}
 		}
@@ -64,8 +67,7 @@ func TestThePhasesOfAStopEnd(t *testing.T) {
 func TestProgressCountsOncePerServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, listed := range []bool{false, true} {
-			p := newPatience(time.Now())
-			p.limit(turnOf(20 * time.Minute))
+			p := times{began: time.Now(), turnEnd: time.Now().Add(turn)}
 			for i, tt := range []struct {
 				others   int
 				progress bool
@@ -89,7 +91,8 @@ func TestProgressCountsOncePerServer(t *testing.T) {
 					Listed:       listed,
 					View:         &status.View{State: "NOLB", WeightTotal: tt.others},
 				}
-				p.noteViews(status.Status{Time: time.Now(), Balancers: []status.Balancer{{Node: "aws"}, b}})
+				s := status.Status{Time: time.Now(), Balancers: []status.Balancer{{Node: "aws"}, b}}
+				p = p.withViews(turn, s, time.Now())
 				if progress := p.turnEnd.Equal(time.Now().Add(20 * time.Minute)); progress != tt.progress {
 					t.Errorf("look %d, listed %v: progress %v", i, listed, progress)
 				}
@@ -101,7 +104,8 @@ func TestProgressCountsOncePerServer(t *testing.T) {
 			}
 			time.Sleep(time.Until(p.began.Add(longest - time.Minute)))
 			for _, b := range []status.Balancer{missesOne(listed), missesNone(listed)} {
-				p.noteViews(status.Status{Time: time.Now(), Balancers: []status.Balancer{b}})
+				s := status.Status{Time: time.Now(), Balancers: []status.Balancer{b}}
+				p = p.withViews(turn, s, time.Now())
 			}
 			if got := p.turnEnd.Sub(p.began); got != longest {
 				t.Errorf("listed %v: the turn is over after %s, want %s", listed, got, longest)
@@ -135,8 +139,7 @@ func TestEachBalancerShowsWhatComesBack(t *testing.T) {
 			b.Name = name
 			return b
 		}
-		p := newPatience(time.Now())
-		p.limit(turnOf(20 * time.Minute))
+		p := times{began: time.Now(), turnEnd: time.Now().Add(turn)}
 		for i, seen := range []struct{ turns, pool status.Balancer }{
 			{missesNone(true), missesNone(true)},
 			{missesOne(true), missesOne(true)},
@@ -146,7 +149,7 @@ func TestEachBalancerShowsWhatComesBack(t *testing.T) {
 		} {
 			time.Sleep(time.Second)
 			list := []status.Balancer{named(seen.turns, "0-turn/m1"), named(seen.pool, "puppet/m1")}
-			p.noteViews(status.Status{Time: time.Now(), Balancers: list})
+			p = p.withViews(turn, status.Status{Time: time.Now(), Balancers: list}, time.Now())
 
 			isBack := i == 2 || i == 4
 			if progress := p.turnEnd.Equal(time.Now().Add(20 * time.Minute)); progress != isBack {
@@ -158,11 +161,10 @@ func TestEachBalancerShowsWhatComesBack(t *testing.T) {
 
 func TestASlotThatChangesHandsIsProgressOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPatience(time.Now())
-		p.limit(turnOf(20 * time.Minute))
+		p := times{began: time.Now(), turnEnd: time.Now().Add(turn)}
 		for i, master := range []string{"m2", "m2", "m3", "m2"} {
 			time.Sleep(time.Second)
-			p.noteSlots([]budget.Slot{{Master: master}})
+			p = p.withSlots(turn, []budget.Slot{{Master: master}}, time.Now())
 			first := i%2 == 0
 			if progress := p.turnEnd.Equal(time.Now().Add(20 * time.Minute)); progress != first {
 				t.Errorf("look %d: progress %v", i, progress)
@@ -175,14 +177,16 @@ func TestASlotThatChangesHandsIsProgressOnce(t *testing.T) {
 func TestTheWayMustStayClear(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clear, looks := []bool{true, false, true, true, true, true}, 0
-		w := World{Say: func(string) {}}
-		over := func() bool { return looks == len(clear) }
-		left, err := w.waitUntilClear(t.Context(), over, time.Second, func(context.Context) ([]status.Obstacle, error) {
-			time.Sleep(500 * time.Millisecond)
+		w := World{
+			Say:    func(string) {},
+			Every:  500 * time.Millisecond,
+			Status: func(context.Context) (s status.Status, err error) { return s, nil },
+		}
+		left, err := w.waitUntilClear(t.Context(), time.Minute, time.Second, func(status.Status) []status.Obstacle {
 			if looks++; clear[looks-1] {
-				return nil, nil
+				return nil
 			}
-			return obstacle.NotKnown(status.ErrNoDaemon), nil
+			return obstacle.NotKnown(status.ErrNoDaemon)
 		})
 		if left != nil || err != nil || looks != 5 {
 			t.Errorf("after %d looks: %v, %v", looks, left, err)

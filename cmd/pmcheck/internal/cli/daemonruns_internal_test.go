@@ -1,4 +1,4 @@
-package leave
+package cli
 
 import (
 	"io"

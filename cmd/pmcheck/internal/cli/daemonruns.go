@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/pmcheck/pmcheck/systemd"
+)
+
+// runsTime is how long it may take to find out whether a daemon runs.
+const runsTime = time.Second
+
+// daemonRuns reports whether a daemon runs: systemd has a process of it, or starts or stops one, or a daemon outside
+// its unit answers. Without systemd, any process that accepts connections on the daemon's port is taken for it; with
+// systemd that may be pmcheck.socket alone.
+func daemonRuns(ctx context.Context, listen string) bool {
+	ctx, cancel := context.WithTimeout(ctx, runsTime)
+	defer cancel()
+
+	service, err := systemd.AskService(ctx, "pmcheck.service")
+	if err == nil {
+		ended := slices.Contains([]string{"", "dead", "failed"}, service.SubState)
+		return service.MainPID != 0 || !ended || isDaemon(ctx, listen)
+	}
+
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", listen)
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
+}
+
+// isDaemon reports whether a daemon answers on a port.
+func isDaemon(ctx context.Context, listen string) bool {
+	request := &http.Request{URL: &url.URL{Scheme: "http", Host: listen, Path: "/live"}, Header: http.Header{}}
+	transport := &http.Transport{DisableKeepAlives: true}
+	resp, err := transport.RoundTrip(request.WithContext(ctx))
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+
+	said, err := io.ReadAll(io.LimitReader(resp.Body, 64))
+	return err == nil && string(said) == "live"
+}
