@@ -82,7 +82,7 @@ func TestUnitStateDeterminesHealth(t *testing.T) {
 		{"failed", "", false, check.StateBad, check.Unhealthy, check.UnitFailed, "a.service has failed"},
 		{"failed", ended, false, check.StateBad, check.Unhealthy, check.UnitFailed, ended + ": see journalctl -u a.service"},
 		{"inactive", "", false, check.StateNone, check.Unhealthy, check.UnitStopped, "a.service"},
-		{"inactive", "", true, check.StateBad, check.Unhealthy, check.UnitStopped, "what answers is not its"},
+		{"inactive", "", true, check.StateBad, check.Unhealthy, check.UnitStopped, "anything that answers is not its"},
 		{"active", "", true, check.StateOK, "", check.OK, ""},
 		{"", "", false, check.StateNone, "", check.NotKnown, ""},
 	} {

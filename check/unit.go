@@ -104,7 +104,7 @@ func Unit(name, activeState, ended string, another bool, since time.Time) Findin
 	case "inactive":
 		out(Unhealthy, UnitStopped, name+" is stopped")
 		if another {
-			f.Detail += ", and what answers is not its: if it is the master, set unit.names or probe.address"
+			f.Detail += ", and anything that answers is not its: if that is the master, set unit.names or probe.address"
 		} else {
 			f.State = StateNone
 		}

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -61,10 +62,16 @@ func TestAStuckMasterIsOutUntilAJRubyComesBack(t *testing.T) {
 	r.Start()
 	wantFirst(r, stuck)
 
-	// A flush makes new JRubies.
-	flushPool(t, s)
+	// A flush of the pool waits for the JRuby as well, up to flush-timeout, 20 minutes.
+	answers = r.Record(100 * time.Millisecond)
+	var flush sync.WaitGroup
+	flush.Go(func() { flushPool(t, s) })
+	waitForLoan(r, 80*time.Second)
+	answers.Stop().AssertOnly("503 " + stuck)
+	j.open()
 	took = r.WaitServing(time.Minute)
-	t.Logf("measured: flushed, and 200 after %s: %s", took, lab.Finding(r.Status(), check.CheckJRuby).Value)
+	t.Logf("measured: flushed, and 200 %s after the compile ends", took)
+	flush.Wait()
 	j.end()
 	r.WaitVerdict("healthy: ok", time.Minute)
 
@@ -84,7 +91,7 @@ func TestAStuckMasterIsOutUntilAJRubyComesBack(t *testing.T) {
 	t.Logf("measured: the compile ends, and 200 after %s", took)
 	j.end()
 
-	// A reload of Puppet Server waits for the JRuby, up to flush-timeout, 20 minutes.
+	// A reload of Puppet Server waits for the JRuby, too.
 	j = block()
 	s.Signal(syscall.SIGHUP)
 	answers = r.Record(100 * time.Millisecond)
