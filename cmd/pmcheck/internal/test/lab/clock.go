@@ -72,8 +72,14 @@ func Between(from, to time.Time) time.Duration {
 // Since returns Between(from, time.Now()).
 func Since(from time.Time) time.Duration { return Between(from, time.Now()) }
 
-// WaitFor calls fn, with a pause of every in between, until fn returns nil, and returns how
-// long that took by Since. If fn still fails after within, the test fails with its last error.
+// A long wait needs no more precision than a hundredth of it, and leaves the machine to what is waited for.
+const (
+	precision = 100
+	longest   = 100 * time.Millisecond // pause
+)
+
+// WaitFor calls fn until fn returns nil, and returns how long that took by Since. The pause in between is every, and
+// longer in a long wait, up to 100 ms. If fn still fails after within, the test fails with its last error.
 func WaitFor(tb testing.TB, within, every time.Duration, fn func() error) time.Duration {
 	tb.Helper()
 	start := time.Now()
@@ -86,7 +92,7 @@ func WaitFor(tb testing.TB, within, every time.Duration, fn func() error) time.D
 		if took > within {
 			tb.Fatalf("timeout after %v: %v", within, err)
 		}
-		time.Sleep(every)
+		time.Sleep(max(every, min(took/precision, longest)))
 	}
 }
 
