@@ -19,6 +19,7 @@ type Rule struct {
 	service drain.Service
 	leaving drain.Leaving
 	mode    drain.Mode
+	serves  bool                             // the verdict does
 	leaves  func(service drain.Service) bool // whether the hold concerns a service
 	maxOut  answer.MaxOut                    // how many servers a balancer may miss, this master included
 	now     time.Time
@@ -33,6 +34,7 @@ func NewRule(m answer.Moment, leaves func(service drain.Service) bool, maxOut an
 		service: m.Service,
 		leaving: m.Leaving,
 		mode:    m.Mode,
+		serves:  m.Verdict.Health.Serves(),
 		leaves:  leaves,
 		maxOut:  maxOut,
 		now:     m.Time,
@@ -104,10 +106,17 @@ func (r Rule) keptBy(b *Balancer, all List) (why obstacle.Obstacle, keeps bool) 
 // hasSay reports whether the balancer has a say. A balancer that sends no view follows the answers, unless the hold is
 // by view alone, and so does a balancer that hides the hold from itself.
 func (r Rule) hasSay(b *Balancer) bool {
-	if r.leaving == drain.Firm || b.Hides(r.mode) {
+	if r.leaving == drain.Firm || b.Hides(r.mode) || r.isOutAnyway(b) {
 		return false
 	}
 	return b.SendsView() || r.leaving == drain.LeavingByView
+}
+
+// isOutAnyway reports whether a balancer has the master out because that does not serve: it loses nothing by the hold.
+// In a backend that asks for the hold only, for when no master serves, the same master may be the last.
+func (r Rule) isOutAnyway(b *Balancer) bool {
+	asksForVerdict := !b.HidesVerdict()
+	return !r.serves && asksForVerdict && b.View != nil && !b.View.Sends()
 }
 
 // keptByStranger reports whether a balancer of which nothing is remembered keeps the master: one with a view does, and
@@ -188,7 +197,7 @@ func (r Rule) others(b *Balancer, all List) List {
 // matters reports whether what a balancer says matters to the others. A lone balancer keeps the master until the
 // hold is firm, so nothing waits for it.
 func (r Rule) matters(o *Balancer) bool {
-	concerned := o.SendsView() && !o.Hides(r.mode) && r.leaves(o.Service)
+	concerned := o.SendsView() && !o.Hides(r.mode) && r.leaves(o.Service) && !r.isOutAnyway(o)
 	// A master that is back in the pool before it is back in the backend of the turns could cross another master.
 	if o.Turns() && o.Pooled() {
 		return concerned

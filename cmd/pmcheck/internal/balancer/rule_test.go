@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/drain"
@@ -27,13 +28,17 @@ type ruleTest struct {
 
 // fakeHolds are one hold on everything but the service serverx.
 type fakeHolds struct {
-	mode    drain.Mode
-	leaving drain.Leaving
+	mode      drain.Mode
+	leaving   drain.Leaving
+	unhealthy bool
 }
 
 func (h fakeHolds) rule(service drain.Service, maxOut answer.MaxOut, now time.Time) Rule {
 	leaves := func(service drain.Service) bool { return h.leaving != drain.Firm && service != "serverx" }
 	m := answer.Moment{Service: service, Time: now, Mode: h.mode}
+	if !h.unhealthy {
+		m.Verdict.Health = check.Healthy
+	}
 	if leaves(service) {
 		m.Leaving = h.leaving
 	}
@@ -50,12 +55,17 @@ func maxOutOf(t *testing.T, setting string) (m answer.MaxOut) {
 
 func (tt ruleTest) answers(t *testing.T) (codes []string) {
 	t.Helper()
-	tracker, now, holds := new(Tracker), time.Now(), fakeHolds{drain.Ready, drain.Firm}
+	tracker, now, holds := new(Tracker), time.Now(), fakeHolds{mode: drain.Ready}
 	for step := range strings.SplitSeq(tt.checks, ";") {
 		now = now.Add(2 * time.Second)
 		fields := strings.Fields(step)
 		if fields[0] == "hold" {
-			holds = fakeHolds{drain.Drain, tt.leaving}
+			holds.mode = drain.Drain
+			holds.leaving = tt.leaving
+			continue
+		}
+		if fields[0] == "unhealthy" {
+			holds.unhealthy = true
 			continue
 		}
 		if d, err := time.ParseDuration(fields[0]); err == nil {
@@ -72,6 +82,9 @@ func (tt ruleTest) answers(t *testing.T) (codes []string) {
 		if lb == "lb0" { // it hides the hold from itself
 			c.Codes.Drain = http.StatusOK
 		}
+		if lb == "lb9" { // it asks for the hold only
+			c.Codes.Unhealthy = http.StatusOK
+		}
 		if len(fields) > 1 {
 			weight, state := fields[len(fields)-1], strings.Join(fields[1:len(fields)-1], " ")
 			c.Header = fmt.Sprintf("%s; name=puppet%s/m1; node=%s; weight=%s; scur=0/0; qcur=0", state, service, lb, weight)
@@ -80,6 +93,9 @@ func (tt ruleTest) answers(t *testing.T) (codes []string) {
 		a, shift := tracker.Answer(c, rule, func(spare bool) answer.Answer {
 			if spare && held {
 				return answer.Answer{Code: http.StatusNotFound}
+			}
+			if holds.unhealthy && !c.Codes.HidesVerdict() {
+				return answer.Answer{Code: http.StatusServiceUnavailable}
 			}
 			return answer.Answer{Code: http.StatusOK}
 		})
@@ -188,6 +204,13 @@ func TestWhoMayLoseAMaster(t *testing.T) {
 			"lb1/b UP 100/200; lb1/a UP 100/100", "200 200 404 200", turn, ""},
 		{"a service that is not held does not count", "lb1/x UP 100/200; lb2 UP 100/200; hold; lb2 UP 100/200;" +
 			"lb2 UP 100/200", "200 404", turn, ""},
+		{"unhealthy, and one of two where only the hold counts", "lb1 UP 100/200; lb9 UP 100/200; unhealthy;" +
+			"lb1 DOWN 100/0; lb9 UP 100/200; hold; lb9 UP 100/200; lb9 UP 100/200; lb1 DOWN 100/0; lb9 NOLB 100/100",
+			"200 404 404 404", turn, ""},
+		{"unhealthy, and the last where only the hold counts", "lb1 UP 100/200; lb9 UP 100/200; unhealthy;" +
+			"lb1 DOWN 100/0; lb9 UP 100/100; hold; lb9 UP 100/100; lb9 UP 100/100; lb1 DOWN 100/0", "200 200 404", turn, ""},
+		{"unhealthy for a moment, and the last", "lb1 UP 100/200; unhealthy; lb1 UP 100/100; hold; lb1 UP 100/100;" +
+			"lb1 UP 2/3 100/100", "503 503", turn, ""},
 		{"a balancer that hides the hold does not count", "lb0 UP 100/200; lb2 UP 100/200; hold; lb2 UP 100/200;" +
 			"lb2 UP 100/200", "200 404", turn, ""},
 		{"a view that cannot be read", "lb1 SIDEWAYS 100/200; hold; lb1 SIDEWAYS 100/200; lb1 SIDEWAYS 100/200", "200 200",
@@ -255,7 +278,7 @@ func TestWhatWouldKeepAReadyMaster(t *testing.T) {
 			"balancer lb1/puppet has no other server than m1"},
 	} {
 		for budget, want := range map[bool]string{false: tt.without, true: tt.with} {
-			r := fakeHolds{drain.Ready, drain.Firm}.rule("server", answer.MaxOut{Number: 1}, now)
+			r := fakeHolds{mode: drain.Ready}.rule("server", answer.MaxOut{Number: 1}, now)
 			if got := obstacle.Summary(r.Keeps(tt.balancers, budget)); got != want {
 				t.Errorf("%s, budget %v: %q, want %q", tt.name, budget, got, want)
 			}
@@ -305,7 +328,7 @@ func TestKeepsNamesEachBalancerAndItsReason(t *testing.T) {
 			"lb1/puppet: balancer lb1/puppet has had enough other servers in one check only"},
 	} {
 		var got []string
-		r := fakeHolds{drain.Drain, drain.LeavingInTurn}.rule("server", answer.MaxOut{Number: 1}, now)
+		r := fakeHolds{mode: drain.Drain, leaving: drain.LeavingInTurn}.rule("server", answer.MaxOut{Number: 1}, now)
 		for _, o := range r.Keeps(tt.balancers, false) {
 			got = append(got, o.Of+": "+o.Text)
 		}

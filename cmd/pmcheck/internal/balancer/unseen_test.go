@@ -71,7 +71,7 @@ func TestWhatIsNotRememberedKeepsTheMaster(t *testing.T) {
 		lb1 := asks("198.51.100.1", viewOf("0", "puppet"), 404) // which comes first
 		answers := func(at time.Time, leaving drain.Leaving) (spare bool) {
 			for range 2 { // the first time, a balancer is let off
-				tracker.Answer(lb1, fakeHolds{drain.Drain, leaving}.rule("server", maxOutOf(t, "1"), at),
+				tracker.Answer(lb1, fakeHolds{mode: drain.Drain, leaving: leaving}.rule("server", maxOutOf(t, "1"), at),
 					func(s bool) answer.Answer {
 						spare = s
 						return answer.Answer{Code: 200}

@@ -130,10 +130,13 @@ func TestFailOpenExample(t *testing.T) {
 	}
 	e.waitFor("both are unhealthy", "DOWN", long, "puppet/puppet1", "puppet/puppet2")
 	e.assertSends("puppet1-open", "puppet2-open")
-	e.sites[0].Hold(drain.Drain)
+	e.sites[0].MustRun("drain", "--timeout", "1m")
 	e.waitFor("drain", "NOLB", long, "held/puppet1")
+	if out, status := e.sites[1].Run("drain", "--timeout", "5s"); status != 7 {
+		t.Errorf("a drain of the last server that is used: exit status %d, want 7\n%s", status, out)
+	}
 	e.assertSends("puppet2-open")
-	e.sites[0].Hold(drain.Ready)
+	e.sites[0].MustRun("ready")
 	for _, s := range e.sites {
 		s.SetMaster(checktest.Running)
 	}

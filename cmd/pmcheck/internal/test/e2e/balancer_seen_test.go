@@ -223,3 +223,31 @@ func TestHAProxyWithALongDowninter(t *testing.T) {
 	p.assertFirst("UP")
 	p.assertNoOutage()
 }
+
+// TestAHAProxyThatIsNotListed: it has this master as its last server. A drain does not wait for it, and names it before
+// the hold is firm, upon which it is told like all.
+func TestAHAProxyThatIsNotListed(t *testing.T) {
+	lab.Real(t)
+	t.Parallel()
+	site := lab.StartSite(t, lab.SiteOptions{YAML: "balancers: [192.0.2.5]\n"})
+	h := lab.StartHAProxy(t, fmt.Sprintf("global\n    node new\nbackend puppet\n    option httpchk GET /?drain=404\n"+
+		"    http-check disable-on-404\n    http-check send-state\n    server m1 %s check port %s inter 1s weight 100\n",
+		site.MasterAddress(), lab.Port(t, site.Listen)))
+	h.WaitEach(30*time.Second, lab.ServerStat.Healthy)
+	site.WaitStatus(10*time.Second, func(s lab.Status) error {
+		if len(s.Unlisted) != 1 {
+			return fmt.Errorf("not listed are %+v, want one", s.Unlisted)
+		}
+		return nil
+	})
+
+	said, err := site.Command("drain").CombinedOutput()
+	if err != nil {
+		t.Errorf("drain: %v\n%s", err, said)
+	}
+	named, firm := strings.Index(string(said), "does not wait for balancer new/puppet"), strings.Index(string(said), "in effect: OUT")
+	if named < 0 || firm < named {
+		t.Errorf("drain does not name the balancer that it takes the last server from, and then say that it is out:\n%s", said)
+	}
+	h.WaitStatus("puppet", "m1", "NOLB", 5*time.Second)
+}
