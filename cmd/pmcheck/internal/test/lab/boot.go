@@ -74,12 +74,12 @@ func (h *Host) boot() {
 		CgroupFD:    int(cgroup.Fd()),
 	}
 	log := filepath.Join(tempDir(tb), h.Name+".log")
-	h.init = start(tb, cmd, log)
+	h.init.Store(start(tb, cmd, log))
 	tb.Cleanup(h.showOnFailure) // at each boot, so that it runs before PID 1 is killed
 	// A boot includes the start of an enabled Puppet Server. A shutdown, in halt, includes
 	// its stop, which takes as long as a guard lets agents finish.
 	WaitFor(tb, 10*time.Minute, 50*time.Millisecond, func() error {
-		if err := h.init.died(); err != nil {
+		if err := h.init.Load().died(); err != nil {
 			tb.Fatalf("%s did not boot: %v", h.Name, err)
 		}
 		state, err := h.Run("systemctl", "is-system-running")
@@ -91,7 +91,10 @@ func (h *Host) boot() {
 	})
 }
 
-func (h *Host) running() bool { return h.init != nil && h.init.alive() }
+func (h *Host) running() bool {
+	init := h.init.Load()
+	return init != nil && init.alive()
+}
 
 func (n *Network) nextAddress() string {
 	address := netip.MustParseAddr(BridgeAddress)

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -25,7 +26,7 @@ type Host struct {
 	net       *Network
 	root      string // the directory of the files that it starts with
 	machineID string
-	init      *process // PID 1; nil before the first boot
+	init      atomic.Pointer[process] // PID 1; nil before the first boot
 }
 
 // Boot makes a host, boots it and waits until systemd reports it as running. The host is a
@@ -79,7 +80,7 @@ func (h *Host) FQDN() string { return h.Name + ".lab.example" }
 func (h *Host) Reboot() {
 	h.net.tb.Helper()
 	_, _ = h.Run("systemctl", "--no-block", "reboot") // the shutdown may end it
-	h.init.waitExit(30 * time.Minute)                 // as long as guard.shutdown may be
+	h.init.Load().waitExit(30 * time.Minute)          // as long as guard.shutdown may be
 	h.boot()
 }
 
@@ -87,12 +88,12 @@ func (h *Host) Reboot() {
 // host as running.
 func (h *Host) PowerCycle() {
 	h.net.tb.Helper()
-	h.init.kill()
+	h.init.Load().kill()
 	h.boot()
 }
 
 // Pid returns the process id that the host's PID 1 has on this machine.
-func (h *Host) Pid() int { return h.init.cmd.Process.Pid }
+func (h *Host) Pid() int { return h.init.Load().cmd.Process.Pid }
 
 // Command returns a command that runs on the host as root, with a minimal environment.
 func (h *Host) Command(program string, args ...string) *exec.Cmd {
