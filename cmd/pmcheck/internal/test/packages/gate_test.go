@@ -22,7 +22,7 @@ const (
 )
 
 // TestGateUnit: the unit of the package, off at first, on a host with a server on Puppet's
-// port, which keeps connections.
+// port, which keeps connections. A HAProxy checks that port, and only connects.
 func TestGateUnit(t *testing.T) {
 	lab.Need(t, "nft", "nftables")
 	s := boot(t, "gate")
@@ -50,8 +50,12 @@ func TestGateUnit(t *testing.T) {
 	s.waitForPort(false, 20*time.Second)
 
 	t.Run("refuses new connections", func(t *testing.T) { s.with(t).testRefuses() })
+	connects := s.Net.StartHAProxy(t, "backend puppet\n    option tcp-check\n"+
+		"    server m1 "+net.JoinHostPort(s.Host.Address, "8140")+" check inter 500ms fall 3 rise 2\n")
+	connects.WaitEach(10*time.Second, func(m lab.ServerStat) bool { return m.CheckStatus == "L4OK" })
 	s.Host.MustRun("pmcheck", "drain", "--force")
 	s.waitForPort(true, 5*time.Second)
+	connects.WaitStatus("puppet", "m1", "DOWN", 10*time.Second) // a balancer that can only connect
 	const shown = `pmcheck status | sed -nE 's/^(gate) +(closed) since.*/\1 \2/p'`
 	s.waitForOutput(10*time.Second, "gate closed", "sh", "-c", shown)
 	t.Run("table restored", func(t *testing.T) { s.with(t).testRestored() })
