@@ -54,6 +54,9 @@
 # @param maxconn
 #   How many connections HAProxy gives this master at once. The rest of a herd waits in HAProxy:
 #   without a limit, it uses up the threads of Puppet Server, and the health check fails.
+# @param error_limit
+#   How many connections in a row must fail until HAProxy needs only one failed health check more, or as many failures
+#   again, to have the master DOWN (`observe layer4`); 0 for never.
 # @param options
 #   More words for the `server` line, such as `weight 100 slowstart 60s`.
 # @param turns
@@ -68,6 +71,7 @@ class pmcheck::balancermember (
   Integer[1]                     $fall              = 3,
   Integer[1]                     $rise              = 2,
   Integer[1]                     $maxconn           = 100,
+  Integer[0]                     $error_limit       = 20,
   Array[Pmcheck::Text]           $options           = [],
   Boolean                        $turns             = true,
 ) {
@@ -86,11 +90,15 @@ class pmcheck::balancermember (
   }
   $checked = ['check', "port ${asked}"]
   $counted = ["fall ${fall}", "rise ${rise}"]
+  $observed = $error_limit ? {
+    0       => [],
+    default => ['observe layer4', "error-limit ${error_limit}", 'on-error sudden-death'],
+  }
 
   if $pmcheck::ensure == 'present' {
     @@haproxy::balancermember { $facts['networking']['fqdn']:
       listening_service => $listening_service,
-      options           => $checked + ["inter ${inter}"] + $counted + ["maxconn ${maxconn}"] + $options,
+      options           => $checked + ["inter ${inter}"] + $counted + ["maxconn ${maxconn}"] + $observed + $options,
       *                 => $server,
     }
 

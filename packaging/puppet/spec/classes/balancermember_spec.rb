@@ -5,6 +5,7 @@ require 'spec_helper'
 describe 'pmcheck::balancermember' do
   let(:facts) { DEBIAN }
   let(:node) { 'puppet1.example.com' }
+  let(:observed) { ['observe layer4', 'error-limit 20', 'on-error sudden-death'] }
 
   it { is_expected.to compile }
   it { is_expected.to contain_class('pmcheck') }
@@ -12,7 +13,7 @@ describe 'pmcheck::balancermember' do
   it 'exports the master, checked by pmcheck' do
     expect(exported_resources).to contain_haproxy__balancermember('puppet1.example.com')
       .with(listening_service: 'puppet', ports: '8140', server_names: 'puppet1', ipaddresses: '192.0.2.11',
-            options: ['check', 'port 9200', 'inter 2s', 'fall 3', 'rise 2', 'maxconn 100'])
+            options: ['check', 'port 9200', 'inter 2s', 'fall 3', 'rise 2', 'maxconn 100', *observed])
   end
 
   it 'exports the master for the turns, too' do
@@ -40,7 +41,7 @@ describe 'pmcheck::balancermember' do
 
     it 'has it asked there' do
       expect(exported_resources).to contain_haproxy__balancermember('puppet1.example.com')
-        .with_options(['check', 'port 9300', 'inter 2s', 'fall 3', 'rise 2', 'maxconn 100'])
+        .with_options(['check', 'port 9300', 'inter 2s', 'fall 3', 'rise 2', 'maxconn 100', *observed])
     end
   end
 
@@ -53,7 +54,7 @@ describe 'pmcheck::balancermember' do
   context 'with every parameter' do
     let(:params) do
       { listening_service: 'compilers', port: 8141, server_name: 'p1', ipaddress: '2001:db8::1', check_port: 1, inter: '1s', fall: 4, rise: 5, maxconn: 50,
-        options: ['slowstart 60s'], }
+        error_limit: 0, options: ['slowstart 60s'], }
     end
 
     it 'uses them' do
@@ -64,7 +65,7 @@ describe 'pmcheck::balancermember' do
   end
 
   { listening_service: [''], port: ['8140', 70_000], server_name: ['a b', ''], ipaddress: ['192.0.2.1 check'], check_port: [-1, '9200'],
-    inter: [2, '2', '1m30s', '1.5s'], fall: ['3', 0], rise: [0], maxconn: [0, '100'], options: ['slowstart 60s', ["a\nb"]], }.each do |name, values|
+    inter: [2, '2', '1m30s', '1.5s'], fall: ['3', 0], rise: [0], maxconn: [0, '100'], error_limit: [-1], options: ['slowstart 60s', ["a\nb"]], }.each do |name, values|
     values.each do |value|
       context "with #{name} #{value.inspect}" do
         let(:params) { { name => value } }

@@ -101,7 +101,8 @@ func testApplied(t *testing.T, h *lab.Host) {
 	site := lab.NewSite(t, lab.SiteOptions{Host: h})
 	site.Listen = net.JoinHostPort(h.Address, "9300")
 	site.WaitRefusal("unhealthy: refused", 20*time.Second) // there is no Puppet Server
-	want := fmt.Sprintf("server m1 %s:8140 check fall 3 inter 2s maxconn 100 port 9300 rise 2", h.Address)
+	want := fmt.Sprintf("server m1 %s:8140 check error-limit 20 fall 3 inter 2s maxconn 100 observe layer4 "+
+		"on-error sudden-death port 9300 rise 2", h.Address)
 	if got := h.MustRun("cat", "/etc/haproxy/haproxy.cfg"); !strings.Contains(got, want) {
 		t.Errorf("haproxy.cfg lacks the line %q:\n%s", want, got)
 	}
