@@ -245,9 +245,11 @@ func TestAHAProxyThatIsNotListed(t *testing.T) {
 	if err != nil {
 		t.Errorf("drain: %v\n%s", err, said)
 	}
-	named, firm := strings.Index(string(said), "does not wait for balancer new/puppet"), strings.Index(string(said), "in effect: OUT")
+	named := strings.Index(string(said), "does not wait for balancer new/puppet")
+	firm := strings.Index(string(said), "in effect: OUT")
 	if named < 0 || firm < named {
-		t.Errorf("drain does not name the balancer that it takes the last server from, and then say that it is out:\n%s", said)
+		t.Errorf("drain does not name the balancer that it takes the last server from, and then say that it is out:\n%s",
+			said)
 	}
 	h.WaitStatus("puppet", "m1", "NOLB", 5*time.Second)
 }
