@@ -40,11 +40,11 @@ type CodeSettings struct {
 
 const (
 	codeEvery       = 2 * time.Minute
-	maxEnvironments = 1000   // that are reported
-	maxEntries      = 10_000 // of a directory
-	maxRecord       = 1      // MiB of a record of r10k or g10k, which has about 100 bytes for each module
-	maxMoment       = 40     // bytes of a time in a record
-	maxUnknown      = 80     // bytes of why code is not known
+	maxEnvironments = 1000    // that are reported
+	maxEntries      = 10_000  // of a directory
+	maxRecord       = 1 << 20 // bytes of a record of r10k or g10k, which has about 100 for each module
+	maxMoment       = 40      // bytes of a time in a record
+	maxUnknown      = 80      // bytes of why code is not known
 	// g10k writes its record when it begins, as a failure, and again when it is done.
 	deployTime = time.Hour
 )

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	maxSymbolic = 5  // refs that name a ref, as git allows
-	maxPacked   = 16 // MiB of packed refs; a ref has about 70 bytes
+	maxSymbolic = 5        // refs that name a ref, as git allows
+	maxPacked   = 16 << 20 // bytes of packed refs; a ref has about 70
 )
 
 // commitIn returns the commit that is checked out in dir, shortened; empty if there is no such commit, or if git keeps

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/pmcheck/pmcheck/check/text"
 )
 
 const maxHoldFile = 64 << 10
@@ -27,8 +29,8 @@ func (h Hold) encode() ([]byte, error) {
 	data, err := json.MarshalIndent(file{
 		Mode:    h.Mode,
 		Leaving: h.Leaving,
-		Reason:  oneLine(h.Reason),
-		By:      oneLine(h.By),
+		Reason:  text.Printable(h.Reason, maxHoldFile),
+		By:      text.Printable(h.By, maxHoldFile),
 		Since:   h.Since.UTC(),
 		Until:   h.Until.UTC(),
 	}, "", "  ")
@@ -71,8 +73,8 @@ func parse(data []byte) (Hold, error) {
 	h := Hold{
 		Mode:    f.Mode,
 		Leaving: f.Leaving,
-		Reason:  oneLine(f.Reason),
-		By:      oneLine(f.By),
+		Reason:  text.Printable(f.Reason, maxHoldFile),
+		By:      text.Printable(f.By, maxHoldFile),
 		Since:   f.Since.UTC(),
 		Until:   f.Until.UTC(),
 	}

@@ -29,7 +29,7 @@ func TestParseIsStrict(t *testing.T) {
 		{
 			name: "text cannot control a terminal",
 			in:   `{"mode":"drain","reason":"a\nb\u001b[2Jc\u202e ","by":"\tx"}`,
-			want: drain.Hold{Mode: drain.Drain, Reason: "a b [2Jc", By: "x"},
+			want: drain.Hold{Mode: drain.Drain, Reason: "a b[2Jc", By: "x"},
 		},
 		{name: "64 KiB", in: `{"mode":"drain"}` + strings.Repeat(" ", 64<<10-16), want: drain.Hold{Mode: drain.Drain}},
 		{name: "a byte more", in: `{"mode":"drain"}` + strings.Repeat(" ", 64<<10-15), err: "larger than 65536 bytes"},

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 )
 
 // Names of holders with a special meaning.
@@ -168,17 +167,6 @@ func CheckName(name string) error {
 		return fmt.Errorf("name %q: want 1 to 64 of a-z 0-9 . _ -, starting with a letter or digit", name)
 	}
 	return nil
-}
-
-// oneLine makes outside text safe to print: what is not printable becomes a space, so
-// it can neither forge a second log line nor control a terminal.
-func oneLine(s string) string {
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, s))
 }
 
 // Mode is what the operators want of a master, in HAProxy's spelling. Its zero

@@ -31,7 +31,7 @@ func TestHostileFileIsMaint(t *testing.T) {
 		{"directory", func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o755)) }, nil,
 			"not a regular file", unreadable},
 		{"sparse file of 1 GiB", func(path string) error { return os.Truncate(path, 1<<30) }, nil,
-			"larger than 65536 bytes", unreadable},
+			"is larger than 64 KiB", unreadable},
 		{"torn file", func(path string) error { return os.Truncate(path, 9) }, nil, "EOF", unreadable},
 		{"world-writable file", func(path string) error { return os.Chmod(path, 0o646) }, nil, writable, unreadable},
 		{"group-writable file", func(path string) error { return os.Chmod(path, 0o664) }, nil, writable, unreadable},

@@ -3,7 +3,6 @@ package drain
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -12,6 +11,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/pmcheck/pmcheck/check/bounded"
+	"github.com/pmcheck/pmcheck/check/text"
 )
 
 // Read returns the holds that are in the directories now. It cannot fail: what cannot
@@ -191,9 +193,12 @@ func isHold(name string) bool {
 
 // readHold reads one entry of a directory of that owner. It returns false if the entry is gone.
 func readHold(path string, dirOwner uint32) (h Hold, there bool) {
-	data, info, err := readRegular(path)
+	data, info, err := bounded.Itself(path, maxHoldFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Hold{}, false
+	}
+	if cause, is := errors.AsType[*fs.PathError](err); is {
+		err = cause.Err // the hold has the path
 	}
 
 	holder, service, nameErr := splitName(filepath.Base(path))
@@ -205,7 +210,7 @@ func readHold(path string, dirOwner uint32) (h Hold, there bool) {
 		h, err = parse(data)
 	}
 	if err != nil {
-		h = Hold{Mode: Maint, Code: Unreadable, Error: oneLine(err.Error())}
+		h = Hold{Mode: Maint, Code: Unreadable, Error: text.Printable(err.Error(), maxHoldFile)}
 	}
 
 	h.Holder = holder
@@ -230,26 +235,3 @@ func trusted(file os.FileInfo, dirOwner uint32) error {
 }
 
 func ownerOf(info os.FileInfo) uint32 { return info.Sys().(*syscall.Stat_t).Uid }
-
-// readRegular reads a regular file of up to maxHoldFile bytes. It neither follows a symbolic link nor
-// waits for the other end of a FIFO. The file's attributes are nil if it could not be opened.
-func readRegular(path string) ([]byte, os.FileInfo, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if errors.Is(err, syscall.ELOOP) {
-		return nil, nil, errors.New("is a symbolic link")
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-
-	info, err := f.Stat()
-	if err != nil {
-		return nil, nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, info, errors.New("not a regular file")
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxHoldFile+1))
-	return data, info, err
-}

@@ -1,7 +1,7 @@
 package systemd
 
 import (
-	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -41,35 +41,72 @@ func newJournalHandler(socket int, level slog.Leveler) slog.Handler {
 		}
 		return a
 	}
-
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: withoutTime}
-	return slog.NewTextHandler(journalWriter{socket}, options)
+
+	h := journalHandler{}
+	for _, p := range []journal.Priority{journal.PriDebug, journal.PriInfo, journal.PriWarning, journal.PriErr} {
+		h[p] = slog.NewTextHandler(journalWriter{socket: socket, priority: p}, options)
+	}
+	return h
 }
 
-// journalWriter writes lines of slog's text handler to a socket of journald.
-type journalWriter struct{ socket int }
+// journalHandler has a handler of text for each priority.
+type journalHandler map[journal.Priority]slog.Handler
+
+// Enabled reports whether records of a level are written.
+func (h journalHandler) Enabled(ctx context.Context, level slog.Level) bool {
+	return h[journal.PriInfo].Enabled(ctx, level)
+}
+
+// Handle writes a record with the priority of its level.
+func (h journalHandler) Handle(ctx context.Context, r slog.Record) error {
+	return h[priority(r.Level)].Handle(ctx, r)
+}
+
+// WithAttrs returns a handler that adds these attributes to each record.
+func (h journalHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return h.each(func(text slog.Handler) slog.Handler { return text.WithAttrs(attrs) })
+}
+
+// WithGroup returns a handler that puts the attributes of each record into a group.
+func (h journalHandler) WithGroup(name string) slog.Handler {
+	return h.each(func(text slog.Handler) slog.Handler { return text.WithGroup(name) })
+}
+
+func (h journalHandler) each(change func(slog.Handler) slog.Handler) journalHandler {
+	changed := journalHandler{}
+	for p, text := range h {
+		changed[p] = change(text)
+	}
+	return changed
+}
+
+// priority returns the priority of a level, or of the next lower level that has one.
+func priority(level slog.Level) journal.Priority {
+	switch {
+	case level >= slog.LevelError:
+		return journal.PriErr
+	case level >= slog.LevelWarn:
+		return journal.PriWarning
+	case level >= slog.LevelInfo:
+		return journal.PriInfo
+	}
+	return journal.PriDebug
+}
+
+// journalWriter writes lines of one priority to a socket of journald.
+type journalWriter struct {
+	socket   int
+	priority journal.Priority
+}
 
 // Write never blocks: a probe loop that waits for the journal lets its verdict expire. Nor does it
 // end the process if journald is gone, as a write to os.Stderr does with SIGPIPE.
 func (w journalWriter) Write(line []byte) (int, error) {
-	prefixed := append(fmt.Appendf(nil, "<%d>", priority(line)), line...)
+	prefixed := append(fmt.Appendf(nil, "<%d>", w.priority), line...)
 
 	if _, err := syscall.SendmsgN(w.socket, prefixed, nil, nil, syscall.MSG_DONTWAIT); err != nil {
 		return 0, fmt.Errorf("cannot write to the journal: %w", err)
 	}
 	return len(line), nil
-}
-
-// priority returns the priority for the level of a line, which begins with it.
-func priority(line []byte) journal.Priority {
-	level, _, _ := bytes.Cut(line, []byte(" "))
-	switch string(level) {
-	case "level=ERROR":
-		return journal.PriErr
-	case "level=WARN":
-		return journal.PriWarning
-	case "level=DEBUG":
-		return journal.PriDebug
-	}
-	return journal.PriInfo
 }

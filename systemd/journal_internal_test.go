@@ -68,7 +68,7 @@ func TestStalledJournalDelaysNoCaller(t *testing.T) {
 func TestJournalThatIsGoneEndsNothing(t *testing.T) {
 	service, journald, _ := connectJournal(t)
 	journald.Close()
-	if _, err := (journalWriter{service}).Write([]byte("level=INFO msg=x\n")); err == nil {
+	if _, err := (journalWriter{socket: service}).Write([]byte("level=INFO msg=x\n")); err == nil {
 		t.Error("no error")
 	}
 }

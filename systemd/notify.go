@@ -9,14 +9,21 @@ import (
 
 	"github.com/coreos/go-systemd/v22/activation"
 	"github.com/coreos/go-systemd/v22/daemon"
+
+	"github.com/pmcheck/pmcheck/check/text"
 )
+
+// maxStatus bounds a status line, in bytes.
+const maxStatus = 1024
 
 // Ready tells the service manager that the daemon is ready, and sends a status line for
 // operators.
-func Ready(status string) error { return notify(daemon.SdNotifyReady, "STATUS="+oneLine(status)) }
+func Ready(status string) error {
+	return notify(daemon.SdNotifyReady, "STATUS="+text.Printable(status, maxStatus))
+}
 
 // Status changes the status line.
-func Status(status string) error { return notify("STATUS=" + oneLine(status)) }
+func Status(status string) error { return notify("STATUS=" + text.Printable(status, maxStatus)) }
 
 // Reloading tells the service manager that the configuration is being read
 // again; Ready ends it.
@@ -36,8 +43,6 @@ func notify(assignments ...string) error {
 	}
 	return nil
 }
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // Names of the sockets that the service manager may pass: FileDescriptorName=
 // in the socket units.

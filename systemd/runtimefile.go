@@ -3,11 +3,13 @@ package systemd
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/pmcheck/pmcheck/check/bounded"
 )
 
 // RuntimeDirectory returns the directory that systemd has made for this service and keeps
@@ -38,11 +40,7 @@ func (r RuntimeFile) Write(content []byte) error {
 		return nil
 	}
 
-	next := filepath.Join(r.Dir, "."+r.Name)
-	if err := os.WriteFile(next, content, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(next, r.Path())
+	return renameio.WriteFile(r.Path(), content, 0o600, renameio.WithTempDir(r.Dir))
 }
 
 // Save replaces the content with v as JSON.
@@ -54,31 +52,8 @@ func (r RuntimeFile) Save(v any) error {
 	return r.Write(data)
 }
 
-// maxRuntimeFile bounds what Load reads: the largest of these files, with the balancers, has some 400 KiB.
+// maxRuntimeFile bounds what Load reads, in bytes: the largest of these files, with the balancers, has some 400 KiB.
 const maxRuntimeFile = 1 << 20
-
-// read returns the content of a regular file of maxRuntimeFile bytes at most. It waits for no writer.
-func (r RuntimeFile) read() ([]byte, error) {
-	f, err := os.OpenFile(r.Path(), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", r.Path())
-	}
-
-	data, err := io.ReadAll(io.LimitReader(f, maxRuntimeFile+1))
-	if len(data) > maxRuntimeFile {
-		return nil, fmt.Errorf("%s is larger than %d MiB", r.Path(), maxRuntimeFile>>20)
-	}
-	return data, err
-}
 
 // Load returns what Save has left; the zero value without a directory.
 func Load[T any](r RuntimeFile) (v T, err error) {
@@ -86,7 +61,7 @@ func Load[T any](r RuntimeFile) (v T, err error) {
 		return v, nil
 	}
 
-	data, err := r.read()
+	data, _, err := bounded.Itself(r.Path(), maxRuntimeFile)
 	if err != nil {
 		return v, err
 	}

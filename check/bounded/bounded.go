@@ -13,37 +13,61 @@ import (
 	"syscall"
 )
 
-// File returns the content of the regular file that path names or links to, of at most most MiB. A path to something
+// File returns the content of the regular file that path names or links to, of at most limit bytes. A path to something
 // else, such as a FIFO without a writer, is an error at once. The error is an *fs.PathError.
-func File(path string, most int) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+func File(path string, limit int64) ([]byte, error) {
+	data, _, err := read(path, 0, limit)
+	return data, err
+}
+
+// Itself is File for a path that must not be a symbolic link. It also returns the attributes of the file, which are nil
+// if the file could not be opened.
+func Itself(path string, limit int64) ([]byte, fs.FileInfo, error) {
+	data, info, err := read(path, syscall.O_NOFOLLOW, limit)
+	if errors.Is(err, syscall.ELOOP) {
+		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("is a symbolic link")}
+	}
+	return data, info, err
+}
+
+func read(path string, flags int, limit int64) ([]byte, fs.FileInfo, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY|flags, 0)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer f.Close()
 
 	info, err := f.Stat()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("is not a regular file")}
+		return nil, info, &fs.PathError{Op: "read", Path: path, Err: errors.New("is not a regular file")}
 	}
 
-	limit := int64(most) << 20
-	tooLarge := &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("is larger than %d MiB", most)}
+	tooLarge := &fs.PathError{Op: "read", Path: path, Err: errors.New("is larger than " + size(limit))}
 	if info.Size() > limit {
-		return nil, tooLarge // at once: to read that much takes a second on a busy host
+		return nil, info, tooLarge // at once: to read that much takes a second on a busy host
 	}
-
 	data, err := io.ReadAll(io.LimitReader(f, limit+1)) // the file may grow meanwhile, and /proc tells no size
 	if err != nil {
-		return nil, err
+		return nil, info, err
 	}
 	if int64(len(data)) > limit {
-		return nil, tooLarge
+		return nil, info, tooLarge
 	}
-	return data, nil
+	return data, info, nil
+}
+
+// size returns a number of bytes in words.
+func size(bytes int64) string {
+	switch {
+	case bytes%(1<<20) == 0:
+		return fmt.Sprintf("%d MiB", bytes>>20)
+	case bytes%(1<<10) == 0:
+		return fmt.Sprintf("%d KiB", bytes>>10)
+	}
+	return fmt.Sprintf("%d bytes", bytes)
 }
 
 // ErrTooMany is wrapped by the error for a list with more items than its limit.

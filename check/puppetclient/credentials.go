@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	// maxFile bounds what is read of any one PEM file, in MiB. A CRL entry takes about 40
+	// maxFile bounds what is read of any one PEM file, in bytes. A CRL entry takes about 40
 	// bytes, so this leaves room for some 200,000 revoked agents, which take some 300 MiB of memory.
-	maxFile = 8
+	maxFile = 8 << 20
 	// maxBlocks bounds the certificates, keys and CRLs in one file. Puppet's own bundles have two; each
 	// certificate of a chain is compared with all of them.
 	maxBlocks = 200

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/pmcheck/pmcheck/check/text"
 )
 
 // meant returns words of other programs, and everyday words, for three commands. A guess by likeness would be wrong:
@@ -19,8 +21,7 @@ func meant() map[string][]string {
 	}
 }
 
-// suggest returns a hint for a command that does not exist: what the word means, or the one command that is a single
-// slip away. Where two commands are, it suggests none.
+// suggest returns a hint for a command that does not exist: what the word means, or the command that it is a slip of.
 func suggest(commands []*cli.Command, typed string) string {
 	typed = strings.ToLower(typed)
 
@@ -30,48 +31,15 @@ func suggest(commands []*cli.Command, typed string) string {
 		}
 	}
 
-	var similar []string
+	var names []string
 	for _, c := range commands {
-		for _, name := range c.Names() {
-			if oneSlip(typed, name) {
-				similar = append(similar, name)
-			}
-		}
+		names = append(names, c.Names()...)
 	}
-	if len(similar) != 1 {
+	command := text.Meant(typed, names)
+	if command == "" {
 		return ""
 	}
-	return didYouMean(similar[0])
+	return didYouMean(command)
 }
 
 func didYouMean(command string) string { return fmt.Sprintf("Did you mean %q?", "pmcheck "+command) }
-
-// oneSlip reports whether one slip makes one word of the other: a letter too many, a letter too few, another letter, or
-// two letters that changed places.
-func oneSlip(typed, name string) bool {
-	typed, name = withoutCommonEnds(typed, name)
-
-	switch max(len(typed), len(name)) {
-	case 1: // a letter too many or too few, or another letter
-		return true
-	case 2: // perhaps two letters that changed places
-		letters := []byte(typed)
-		slices.Reverse(letters)
-		return string(letters) == name
-	}
-	return false
-}
-
-// withoutCommonEnds returns what is left of two words without the letters with which both begin, and then without the
-// letters with which both end.
-func withoutCommonEnds(a, b string) (restA, restB string) {
-	for a != "" && b != "" && a[0] == b[0] {
-		a = a[1:]
-		b = b[1:]
-	}
-	for a != "" && b != "" && a[len(a)-1] == b[len(b)-1] {
-		a = a[:len(a)-1]
-		b = b[:len(b)-1]
-	}
-	return a, b
-}

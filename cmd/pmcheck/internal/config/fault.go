@@ -3,11 +3,12 @@ package config
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/xrash/smetrics"
+	"github.com/pmcheck/pmcheck/check/text"
 )
 
 // Fault is one mistake in a configuration. It is an error.
@@ -92,19 +93,35 @@ func isIn(at place, err error) bool {
 	return is && fault.at == at
 }
 
-// suggest returns a hint at the setting that an unknown one is probably a typing error for, or "". The last parts of
-// the keys count most: timeout is near probe.timeout.
+// suggest returns a hint at the setting that an unknown one is probably a slip of, or "". A setting in the same section
+// is likelier than one in another, and there the last part of a key counts: timeout is meant to be probe.timeout.
 func suggest(key string, keys []string) (hint string) {
-	last := func(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
-	like := func(a, b string) float64 { return smetrics.JaroWinkler(a, b, 0.7, 4) }
-
-	most := 0.87
-	for _, candidate := range keys {
-		likeness := like(last(key), last(candidate)) + like(key, candidate)/100
-		if likeness > most {
-			hint = "did you mean " + candidate + "?"
-			most = likeness
+	section, name := cutLast(key)
+	var here []string
+	elsewhere := map[string][]string{} // by the last part
+	for _, known := range keys {
+		inside, last := cutLast(known)
+		if inside == section {
+			here = append(here, last)
 		}
+		elsewhere[last] = append(elsewhere[last], known)
 	}
-	return hint
+
+	if meant := text.Meant(name, here); meant != "" {
+		return "did you mean " + section + meant + "?"
+	}
+	meant := name
+	if elsewhere[name] == nil {
+		meant = text.Meant(name, slices.Collect(maps.Keys(elsewhere)))
+	}
+	if meant == "" {
+		return ""
+	}
+	return "did you mean " + strings.Join(elsewhere[meant], " or ") + "?"
+}
+
+// cutLast returns a key in two: the section, with its dot, and the last part.
+func cutLast(key string) (section, name string) {
+	at := strings.LastIndexByte(key, '.') + 1
+	return key[:at], key[at:]
 }

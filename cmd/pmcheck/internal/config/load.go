@@ -162,7 +162,10 @@ func (o Options) fileContent(name string) ([]byte, error) {
 	return o.read(name)
 }
 
-// read returns the content of a configuration file, of 1 MiB at most: the daemon must not die of a log in its place.
+// maxFile bounds a configuration file, in bytes: the daemon must not die of a log in its place.
+const maxFile = 1 << 20
+
+// read returns the content of a configuration file.
 func (o Options) read(path string) ([]byte, error) {
-	return bounded.File(filepath.Join(o.Root, path), 1)
+	return bounded.File(filepath.Join(o.Root, path), maxFile)
 }

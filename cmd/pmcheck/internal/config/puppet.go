@@ -56,7 +56,7 @@ func (l *loader) askPuppet() {
 		l.doubt = doubt.Err
 		l.config.Checks = l.config.Checks.With(check.IdentitySettings{
 			Doubt:      doubt.Reason,
-			Detail:     oneLine(doubt.Err) + "; " + instead,
+			Detail:     strings.ReplaceAll(doubt.Err.Error(), "\n", "; ") + "; " + instead,
 			Unverified: l.config.Probe.unverified(),
 		})
 	}
@@ -100,9 +100,6 @@ func (l *loader) readPuppetConf(h puppetHost) (says sources, doubt *check.Fault)
 	}
 	return says, mistakes(faults)
 }
-
-// oneLine returns the text of joined errors in one line.
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // mistakes returns the doubt about a puppet.conf with these mistakes; nil if there are none.
 func mistakes(faults []Fault) *check.Fault {
