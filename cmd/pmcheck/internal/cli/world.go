@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/signal"
 	"slices"
 	"syscall"
@@ -69,7 +68,7 @@ func (h *host) print(format string, args ...any) {
 }
 
 func options(c *cli.Context) config.Options {
-	return config.Options{File: c.String("config"), Environ: os.Environ()}
+	return config.Options{File: c.String("config"), Environment: true}
 }
 
 // loadAnyway reads the configuration for the commands that an operator and the guard need in an emergency.

@@ -7,9 +7,9 @@
 // A setting is a field with the tag yaml, here or in the settings of a check. Its rules are in the other tags, as in
 // [check.Check], in its UnmarshalText, or in validate.go.
 //
-// The share of viper is small: it lets the environment win over the file, and decodes their texts into the fields. It
-// reads neither. Of the file pmcheck needs the lines, and keys that viper would fold or drop; the variables come from
-// Options.Environ, which viper's BindEnv does not look into.
+// viper has the defaults, reads the file and the environment, lets the stronger win, and decodes texts into the
+// fields. Ours is what it has no place for: the lines of mistakes, unknown keys with the key that was meant, where a
+// value comes from, and bounds.
 package config
 
 import (

@@ -82,7 +82,10 @@ func TestAddressIsAssumedUnlessASourceNamesIt(t *testing.T) {
 		{"probe: {address: 'localhost:8140'}", "", false},
 		{"", "PMCHECK_PROBE_ADDRESS=localhost:8140", false},
 	} {
-		l, err := config.Load(config.Options{Content: []byte(tt.yaml), Environ: []string{tt.variable}})
+		if name, value, set := strings.Cut(tt.variable, "="); set {
+			t.Setenv(name, value)
+		}
+		l, err := config.Load(config.Options{Content: []byte(tt.yaml), Environment: true})
 		if err != nil || l.Config.Probe.Assumed != tt.assumed {
 			t.Errorf("%q, %q: %v, %v; want %v", tt.yaml, tt.variable, l.Config.Probe.Assumed, err, tt.assumed)
 		}
@@ -116,4 +119,17 @@ func values(l *config.Loaded, lines ...string) []string {
 		}
 	}
 	return list
+}
+
+func TestLoadLeavesTheChecksOfItsOptionsAlone(t *testing.T) {
+	checks := check.All()
+	o := config.Options{Content: []byte("unit: {names: [m.service]}\nchecks: {disk: warn}\n"), Checks: checks}
+	l, err := config.Load(o)
+	must(t, err)
+	if got := l.Config.Checks.Unit().Names; !slices.Equal(got, []string{"m.service"}) {
+		t.Errorf("unit.names is %q", got)
+	}
+	if d := diff(config.Config{Checks: check.All()}, config.Config{Checks: checks}); d != "" {
+		t.Errorf("(-before +after):\n%s", d)
+	}
 }

@@ -2,13 +2,13 @@ package config
 
 import (
 	"bytes"
-	"cmp"
 	"encoding"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-viper/mapstructure/v2"
 	"github.com/prometheus/common/model"
 	"github.com/spf13/viper"
 	"go.yaml.in/yaml/v3"
@@ -25,26 +26,101 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 )
 
-// decode sets the settings that pmcheck.yaml or the environment has. A value that cannot be read is not set.
+// decode sets the settings. viper reads the file and the environment, and knows which of them wins; what it has no
+// place for is ours: where each value comes from, and the mistakes, with their lines. A value that cannot be read is
+// not set.
 func (l *loader) decode(file string, data []byte) {
-	l.keys = keysOf(&l.config)
-	v := viper.New()
-	_ = v.MergeConfigMap(l.read(file, data)) // it returns no error
-	l.override(v)
+	settings := fields(&l.config)
+	l.keys = keysOf(settings)
 
-	for _, f := range fields(&l.config) {
-		if v.IsSet(f.key) {
-			err := v.UnmarshalKey(f.key, f.value.Addr().Interface(), viper.DecodeHook(hook))
-			l.take(err, f.key, l.places[f.key])
-			if f.keep != nil {
-				f.keep()
-			}
+	v := viper.NewWithOptions(viper.WithDecoderRegistry(yamlFile{loader: l, name: file}))
+	v.SetConfigType("yaml")
+	v.SetEnvPrefix("PMCHECK")
+	v.SetEnvKeyReplacer(strings.NewReplacer(".", "_"))
+	v.SetDefault(keySocket, l.config.Socket)
+	v.SetDefault(keyHolds, l.options.HoldsIn)
+	for _, f := range settings {
+		v.SetDefault(f.key, f.value.Interface())
+	}
+	_ = v.ReadConfig(bytes.NewReader(data)) // its mistakes are in l.faults
+	if l.options.Environment {
+		l.bind(v, settings)
+	}
+
+	for _, f := range settings {
+		err := v.UnmarshalKey(f.key, f.value.Addr().Interface(), viper.DecodeHook(hook), replaceLists)
+		l.take(err, f.key, l.places[f.key])
+		if f.keep != nil {
+			f.keep()
+		}
+	}
+	if dir := v.GetString(keyHolds); dir != "" {
+		l.config.HoldsIn = dir
+		v.SetDefault(keySocket, filepath.Join(dir, "pmcheck.sock"))
+	}
+	l.config.Socket = v.GetString(keySocket)
+}
+
+// These keys are not settings: only variables have them.
+const (
+	keyHolds  = "holds"
+	keySocket = "socket"
+)
+
+// replaceLists has lists replaced as a whole, not item by item in the memory of the default.
+func replaceLists(c *mapstructure.DecoderConfig) { c.ZeroFields = true }
+
+// bind lets the PMCHECK_ variables win over the file. An empty variable is a fault, since it may be meant as unset or
+// as empty text. A variable that names no setting is ignored: beside a Service called pmcheck, Kubernetes sets
+// PMCHECK_PORT, PMCHECK_SERVICE_HOST and others in every pod.
+func (l *loader) bind(v *viper.Viper, settings []field) {
+	_ = v.BindEnv(keyHolds) // it fails without a key only
+	_ = v.BindEnv(keySocket)
+	known := []string{"PMCHECK_CONFIG", "PMCHECK_HOLDS", "PMCHECK_SOCKET"} // the first is read with the command line
+
+	for _, f := range settings {
+		name := "PMCHECK_" + strings.ToUpper(strings.ReplaceAll(f.key, ".", "_"))
+		known = append(known, name)
+		value, set := os.LookupEnv(name)
+		if !set || slices.Contains(l.options.Unset, name) {
+			continue
+		}
+		at := place{file: fromEnvironment + name}
+		if value == "" {
+			l.fault(at, f.key, "is empty", "unset it, or give it a value")
+			continue
+		}
+		_ = v.BindEnv(f.key)
+		l.places[f.key] = at
+	}
+
+	environ := os.Environ()
+	slices.Sort(environ)
+	for _, pair := range environ {
+		name, _, _ := strings.Cut(pair, "=")
+		if strings.HasPrefix(name, "PMCHECK_") && !slices.Contains(known, name) {
+			l.ignored = append(l.ignored, fromEnvironment+text.Show(name)+": unknown variable, which is ignored")
 		}
 	}
 }
 
-// read returns the settings in a file, by section and key. It reads them in one pass over the nodes: they have lines,
-// and viper's own reader folds the case of keys and ignores those without a value.
+// yamlFile is pmcheck.yaml for viper, which would decode it without lines, fold the case of keys, and ignore keys
+// without a value.
+type yamlFile struct {
+	loader *loader
+	name   string
+}
+
+// Decoder returns y: pmcheck.yaml has one format.
+func (y yamlFile) Decoder(string) (viper.Decoder, error) { return y, nil }
+
+// Decode puts the settings in data into a map. Mistakes are faults of the loader, so that it returns no error.
+func (y yamlFile) Decode(data []byte, into map[string]any) error {
+	maps.Copy(into, y.loader.read(y.name, data))
+	return nil
+}
+
+// read returns the settings in a file, by section and key: the text of each value, or the texts of a list.
 func (l *loader) read(file string, data []byte) map[string]any {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 
@@ -131,9 +207,9 @@ func (l *loader) value(n *yaml.Node, key string, at place) any {
 }
 
 // keysOf returns the keys of all settings and sections, and whether each is a section.
-func keysOf(c *Config) map[string]bool {
+func keysOf(settings []field) map[string]bool {
 	keys := map[string]bool{}
-	for _, f := range fields(c) {
+	for _, f := range settings {
 		keys[f.key] = false
 		if section, _, nested := strings.Cut(f.key, "."); nested {
 			keys[section] = true
@@ -143,48 +219,6 @@ func keysOf(c *Config) map[string]bool {
 }
 
 func isNull(n *yaml.Node) bool { return n.ShortTag() == "!!null" }
-
-// override takes the PMCHECK_ variables: v gets the values of settings. An empty variable is a fault, since it may be
-// meant as unset or as empty text. A variable that names no setting is ignored: beside a Service called pmcheck,
-// Kubernetes sets PMCHECK_PORT, PMCHECK_SERVICE_HOST and others in every pod.
-func (l *loader) override(v *viper.Viper) {
-	given := map[string]string{}
-	for _, pair := range l.options.Environ {
-		if name, value, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "PMCHECK_") {
-			given[name] = value
-		}
-	}
-
-	// These are not settings. PMCHECK_CONFIG is read with the command line.
-	known := []string{"PMCHECK_CONFIG", "PMCHECK_HOLDS", "PMCHECK_SOCKET"}
-	if dir := given["PMCHECK_HOLDS"]; dir != "" {
-		l.config.HoldsIn = dir
-		l.config.Socket = filepath.Join(dir, "pmcheck.sock")
-	}
-	l.config.Socket = cmp.Or(given["PMCHECK_SOCKET"], l.config.Socket)
-
-	for _, f := range fields(&l.config) {
-		name := "PMCHECK_" + strings.ToUpper(strings.ReplaceAll(f.key, ".", "_"))
-		known = append(known, name)
-		value, set := given[name]
-		if !set {
-			continue
-		}
-		at := place{file: "environment " + name}
-		if value == "" {
-			l.fault(at, f.key, "is empty", "unset it, or give it a value")
-			continue
-		}
-		v.Set(f.key, value)
-		l.places[f.key] = at
-	}
-
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if !slices.Contains(known, name) {
-			l.ignored = append(l.ignored, "environment "+text.Show(name)+": unknown variable, which is ignored")
-		}
-	}
-}
 
 // field is a setting in a Config.
 type field struct {
@@ -252,8 +286,11 @@ func appendChecks(list []field, checks *check.List) []field {
 type enum interface{ Words() []string }
 
 // hook decodes the text of a value, or a list of texts, which is one text in a variable: its items are separated by
-// commas.
-func hook(_, to reflect.Type, data any) (any, error) {
+// commas. A default has its type already.
+func hook(from, to reflect.Type, data any) (any, error) {
+	if from == to && to != reflect.TypeFor[string]() {
+		return data, nil
+	}
 	single, isText := data.(string)
 	if to.Kind() == reflect.Slice && isText {
 		return strings.Split(single, ","), nil

@@ -44,6 +44,9 @@ type place struct {
 	line int
 }
 
+// fromEnvironment stands before the name of a variable in a place.
+const fromEnvironment = "environment "
+
 // String returns the place as an origin.
 func (p place) String() string {
 	if p.line == 0 {
@@ -84,13 +87,18 @@ func join(faults []Fault) error {
 	return errors.Join(errs...)
 }
 
-// isIn reports whether one of the faults that an error joins is at a place.
-func isIn(at place, err error) bool {
+// placesOf returns the places of the faults that an error joins.
+func placesOf(err error) (list []place) {
 	if joined, is := err.(interface{ Unwrap() []error }); is {
-		return slices.ContainsFunc(joined.Unwrap(), func(one error) bool { return isIn(at, one) })
+		for _, one := range joined.Unwrap() {
+			list = append(list, placesOf(one)...)
+		}
+		return list
 	}
-	fault, is := errors.AsType[Fault](err)
-	return is && fault.at == at
+	if fault, is := errors.AsType[Fault](err); is {
+		list = append(list, fault.at)
+	}
+	return list
 }
 
 // suggest returns a hint at the setting that an unknown one is probably a slip of, or "". A setting in the same section

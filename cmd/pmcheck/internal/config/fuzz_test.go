@@ -63,7 +63,13 @@ func FuzzEnvironment(f *testing.F) {
 	f.Add("PMCHECK_\nPMCHECK_=\nPMCHECK_SOCKET=\nPMCHECK_HOLDS=x\n=\nPMCHECK_FLEET=a,,b\x1b[2J")
 	f.Add("PMCHECK_BUDGET_DATABASE=postgresql://a:b@[::1]:5433/x?y=z\nPMCHECK_MAX_OUT=10%")
 	f.Fuzz(func(t *testing.T, environ string) {
-		l, err := config.Load(config.Options{Root: t.TempDir(), Environ: strings.Split(environ, "\n")})
+		for pair := range strings.SplitSeq(environ, "\n") {
+			name, value, _ := strings.Cut(pair, "=")
+			if strings.HasPrefix(name, "PMCHECK_") && !strings.Contains(pair, "\x00") { // the kernel takes no NUL
+				t.Setenv(name, value)
+			}
+		}
+		l, err := config.Load(config.Options{Root: t.TempDir(), Environment: true})
 		judge(t, l, err)
 		if err == nil {
 			return

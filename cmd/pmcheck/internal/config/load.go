@@ -22,8 +22,11 @@ type Options struct {
 	// File is the path of pmcheck.yaml. Empty means DefaultFile, which may be
 	// absent; a file named here must exist.
 	File string
-	// Environ are NAME=VALUE pairs as os.Environ returns them.
-	Environ []string
+	// Environment is set if the PMCHECK_ variables of this process count, but for those in Unset.
+	Environment bool
+	Unset       []string
+	// HoldsIn is a directory for the holds and the socket, instead of the fixed ones. PMCHECK_HOLDS wins over it.
+	HoldsIn string
 	// Root is the directory in which all paths are looked up; empty means /. No
 	// path in a Config begins with it.
 	Root string
@@ -147,10 +150,12 @@ func Load(o Options) (*Loaded, error) {
 
 // Without returns o without the variables in which mistakes, the error of a Load, are.
 func (o Options) Without(mistakes error) Options {
-	o.Environ = slices.DeleteFunc(slices.Clone(o.Environ), func(pair string) bool {
-		name, _, _ := strings.Cut(pair, "=")
-		return isIn(place{file: "environment " + name}, mistakes)
-	})
+	o.Unset = slices.Clone(o.Unset)
+	for _, at := range placesOf(mistakes) {
+		if name, is := strings.CutPrefix(at.file, fromEnvironment); is {
+			o.Unset = append(o.Unset, name)
+		}
+	}
 	return o
 }
 

@@ -23,6 +23,15 @@ func root(t *testing.T, files map[string]string) string {
 	return dir
 }
 
+// setenv sets variables, NAME=VALUE each, until the test ends.
+func setenv(t *testing.T, variables ...string) {
+	t.Helper()
+	for _, pair := range variables {
+		name, value, _ := strings.Cut(pair, "=")
+		t.Setenv(name, value)
+	}
+}
+
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -31,14 +40,15 @@ func must(t testing.TB, err error) {
 }
 
 func TestStrongerSourceWins(t *testing.T) {
+	setenv(t, "PMCHECK_CONFIG=/x", "PMCHECK_PROBE_INTERVAL=4s", "PMCHECK_DISK_EJECT_MIB=4", "PMCHECK_LISTEN=:9202",
+		"PMCHECK_ALLOW=10.0.0.0/8, ::1")
 	l, err := config.Load(config.Options{
 		Root: root(t, map[string]string{
 			config.DefaultFile: "listen: :9201\ndisk:\n  eject_mib: 2\nprobe:\n  interval: 3s\n  timeout: 1s\n",
 			oldConf:            "[main]\ncertname = m1.example.org\n",
 			oldSSL + "x":       "",
 		}),
-		Environ: []string{"PATH=/bin", "PMCHECK_CONFIG=/x", "PMCHECK_PROBE_INTERVAL=4s", "PMCHECK_DISK_EJECT_MIB=4",
-			"PMCHECK_LISTEN=:9202", "PMCHECK_ALLOW=10.0.0.0/8, ::1"},
+		Environment: true,
 	})
 	must(t, err)
 	want := []string{
@@ -85,10 +95,13 @@ func TestSettingsWithoutMistakesAreLoadedBesideThoseWithOne(t *testing.T) {
 			[]string{"PMCHECK_SOCKET=/srv/e.sock", "PMCHECK_HOLDS=/srv", "PMCHECK_LISENT=x"}},
 		{"probe: [", "/srv/pmcheck.sock", address, []string{"PMCHECK_HOLDS=/srv"}},
 	} {
-		path := filepath.Join(root(t, map[string]string{"F": tc.yaml}), "F")
-		l, err := config.Load(config.Options{File: path, Environ: tc.environ})
-		if c := l.Config; err == nil || l.File != path || c.Socket != tc.socket || c.Probe.Address != tc.address {
-			t.Errorf("%s: got %s, %s, %s, want %s, %s", tc.yaml, l.File, c.Socket, c.Probe.Address, tc.socket, tc.address)
-		}
+		t.Run(tc.yaml, func(t *testing.T) {
+			setenv(t, tc.environ...)
+			path := filepath.Join(root(t, map[string]string{"F": tc.yaml}), "F")
+			l, err := config.Load(config.Options{File: path, Environment: true})
+			if c := l.Config; err == nil || l.File != path || c.Socket != tc.socket || c.Probe.Address != tc.address {
+				t.Errorf("got %s, %s, %s, want %s, %s", l.File, c.Socket, c.Probe.Address, tc.socket, tc.address)
+			}
+		})
 	}
 }

@@ -15,17 +15,23 @@ func TestBadOverridesAreRefused(t *testing.T) {
 		"DISK_EJECT_MIB: disk.eject_mib: -1 is out of range (0 to 1048576)":                 "DISK_EJECT_MIB=-1",
 		"CHECKS_DISK: checks.disk: on is not one of eject, warn, off":                       "CHECKS_DISK=on",
 	} {
-		environ := []string{"PMCHECK_" + variable}
-		_, err := config.Load(config.Options{Root: t.TempDir(), Environ: environ})
-		wantFaults(t, err, "environment PMCHECK_"+want)
+		t.Run(variable, func(t *testing.T) {
+			setenv(t, "PMCHECK_"+variable)
+			o := config.Options{Root: t.TempDir(), Environment: true}
+			_, err := config.Load(o)
+			wantFaults(t, err, "environment PMCHECK_"+want)
+
+			if _, err := config.Load(o.Without(err)); err != nil {
+				t.Errorf("without the variable: %v", err)
+			}
+		})
 	}
 }
 
 // A variable that is mistyped, or that Kubernetes sets beside a Service called pmcheck, keeps no daemon from starting.
 func TestUnknownVariablesAreNamedAndIgnored(t *testing.T) {
-	l, err := config.Load(config.Options{Root: t.TempDir(), Environ: []string{
-		"PMCHECK_PROBE_TIMEUOT=1s", "PMCHECK_SERVICE_HOST=10.0.0.1", "PMCHECK_LOG_LEVEL=debug",
-	}})
+	setenv(t, "PMCHECK_PROBE_TIMEUOT=1s", "PMCHECK_SERVICE_HOST=10.0.0.1", "PMCHECK_LOG_LEVEL=debug")
+	l, err := config.Load(config.Options{Root: t.TempDir(), Environment: true})
 	must(t, err)
 	want := []string{
 		"environment PMCHECK_PROBE_TIMEUOT: unknown variable, which is ignored",

@@ -28,13 +28,9 @@ func TestARenamedHostStaysInService(t *testing.T) {
 	conf := filepath.Join(m.Dir, "puppet.conf")
 
 	source := daemon.NewSource(config.Options{
-		Content: []byte("probe: {interval: 200ms, timeout: 150ms}\n"),
-		Environ: []string{
-			"PMCHECK_PUPPET_CONF=" + conf,
-			"PMCHECK_PROBE_ADDRESS=" + m.Address(),
-			"PMCHECK_LISTEN=127.0.0.1:0",
-			"PMCHECK_HOLDS=" + dir,
-		},
+		Content: fmt.Appendf(nil, "listen: 127.0.0.1:0\npuppet: {conf: %q}\n"+
+			"probe: {address: %q, interval: 200ms, timeout: 150ms}\n", conf, m.Address()),
+		HoldsIn: dir,
 	}, "")
 	loaded, err := source.Start()
 	must(t, err)

@@ -140,7 +140,7 @@ checks: {unit: "off", code: "off"}
 `, listen, m.Address(),
 		m.Name, files.Certificate, files.Key, files.CA, files.CRL, dir)
 	err := os.WriteFile(path, text, 0o644)
-	return config.Options{File: path, Environ: []string{"PMCHECK_HOLDS=" + dir}}, err
+	return config.Options{File: path, HoldsIn: dir}, err
 }
 
 // obey does what a word says, and returns what it did.

@@ -3,6 +3,7 @@ package monitor_test
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,7 +28,7 @@ const (
 type doubt struct {
 	name  string
 	conf  string // puppet.conf, with DIR for its directory; below it, ssl has the default paths
-	given string // a setting of pmcheck, as a variable
+	given string // settings of probe, in pmcheck.yaml
 	shows string // the name in the master's certificate; empty for its certname
 
 	elsewhere bool                      // the master's files are not at the default paths
@@ -98,7 +99,7 @@ func doubts() []doubt {
 		{name: "a line that Puppet cannot parse, known", conf: okLines + "ssldir = ${confdir}/ssl\n", elsewhere: true,
 			known: true, reason: mistake, says: "puppet.conf:3: ssldir: braces are for owner"},
 		{name: "a byte order mark, default paths", conf: "\ufeff" + okLines, reason: mistake, says: fit},
-		{name: "a certname is given, and no path is known", given: "PMCHECK_PROBE_CERTNAME=" + certname, spoil: unread,
+		{name: "a certname is given, and no path is known", given: "certname: " + certname, spoil: unread,
 			elsewhere: true, reason: puppetclient.NotVerified, says: unverified},
 	}
 }
@@ -141,8 +142,7 @@ func (d doubt) load(t *testing.T) (*checktest.Master, config.Config) {
 	}
 
 	from := config.Options{
-		Content: []byte{},
-		Environ: []string{"PMCHECK_PUPPET_CONF=" + conf, "PMCHECK_PROBE_ADDRESS=" + m.Address(), d.given},
+		Content: fmt.Appendf(nil, "puppet: {conf: %q}\nprobe: {address: %q, %s}\n", conf, m.Address(), d.given),
 	}
 	if d.known {
 		from.Known = config.Identity{Certname: certname, Files: m.Files(), Names: []string{pool}}
