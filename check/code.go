@@ -108,11 +108,11 @@ func (s CodeSettings) run(Host) Runner {
 // on disk may not yet be what is served: with environment_timeout = unlimited the server keeps
 // what it has parsed.
 type Environment struct {
-	Name string `json:"name"`
+	Name string `json:"name"` // of its directory
 	// ID is a hash of what r10k or g10k has deployed, else the commit that is checked out, else a hash of all names,
-	// sizes and contents. It is empty if it is not known, and Unknown says why.
+	// sizes and contents. It is empty if it is not known.
 	ID      string `json:"id,omitempty"`
-	Unknown string `json:"unknown,omitempty"`
+	Unknown string `json:"unknown,omitempty"` // why the code is not known
 	// Failed is when the last deployment by r10k or g10k failed, as the tool wrote it; empty if it did not.
 	Failed string `json:"failed,omitempty"`
 }

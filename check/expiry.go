@@ -195,8 +195,8 @@ type Expiry struct {
 	Of     string    `json:"of"`     // server, own, ca or crl
 	Name   string    `json:"name"`   // common name of the subject; of a CRL, of the issuer
 	Serial string    `json:"serial"` // hexadecimal; of a CRL its place in the file
-	From   time.Time `json:"from"`
-	Until  time.Time `json:"until"`
+	From   time.Time `json:"from"`   // the beginning of its validity
+	Until  time.Time `json:"until"`  // the end of its validity
 }
 
 // String says what it is, in words.

@@ -27,22 +27,22 @@ type State string
 
 // The states of a check.
 const (
-	StateOK   State = "ok"
-	StateWarn State = "warn" // an operator should look, agents are served
-	StateBad  State = "bad"  // agents fail, or soon will
-	StateNone State = "unknown"
+	StateOK   State = "ok"      // nothing is wrong
+	StateWarn State = "warn"    // an operator should look, agents are served
+	StateBad  State = "bad"     // agents fail, or soon will
+	StateNone State = "unknown" // the check could not find out
 )
 
 // Finding is the result of one check other than the probe. It is immutable once
 // returned.
 type Finding struct {
-	Check    string   `json:"check"`
-	Severity Severity `json:"severity"`
-	State    State    `json:"state"`
+	Check    string   `json:"check"`    // its name
+	Severity Severity `json:"severity"` // what it may do
+	State    State    `json:"state"`    // its outcome
 	// Health is the health that the finding gives the verdict if the severity is
 	// eject; empty means that the finding does not change the verdict.
 	Health  Health        `json:"health,omitempty"`
-	Reason  Reason        `json:"reason"`
+	Reason  Reason        `json:"reason"`           // why
 	Value   string        `json:"value,omitempty"`  // what was found, for a reader
 	Detail  string        `json:"detail,omitempty"` // what is wrong, in words; empty when nothing is
 	Checked time.Time     `json:"checked,omitzero"` // when the finding was made

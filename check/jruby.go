@@ -404,14 +404,11 @@ type Pool struct {
 	Free     int    `json:"free"`     // started and idle
 	Borrowed []Loan `json:"borrowed"` // at work
 	Waiting  []Loan `json:"waiting"`  // requests that wait for an instance
-	// Lock is the state of the pool's lock, not-in-use, requested or acquired, and
-	// LockSince is when the lock entered that state.
+	// Lock is the state of the pool's lock: not-in-use, requested or acquired.
 	Lock      string    `json:"lock"`
-	LockSince time.Time `json:"lock_since,omitzero"`
-	// Timeouts and LimitHits count since the server started: requests that gave up
-	// waiting, and requests turned away at the queue's limit.
-	Timeouts  int64 `json:"borrow_timeouts"`
-	LimitHits int64 `json:"queue_limit_hits"`
+	LockSince time.Time `json:"lock_since,omitzero"` // when the lock entered that state
+	Timeouts  int64     `json:"borrow_timeouts"`     // requests that gave up waiting since the server started
+	LimitHits int64     `json:"queue_limit_hits"`    // requests turned away at the queue's limit since then
 }
 
 // Loan is one request, with an instance or waiting for one.

@@ -20,12 +20,12 @@ func (h Health) Serves() bool { return h == Healthy || h == Busy }
 // Verdict is the conclusion from recent results. For the zero Verdict, At returns
 // Unknown.
 type Verdict struct {
-	Health  Health    `json:"health"`
-	Reason  Reason    `json:"reason"`
+	Health  Health    `json:"health"`           // the conclusion
+	Reason  Reason    `json:"reason"`           // why
 	Detail  string    `json:"detail,omitempty"` // explains the reason; empty when there is no problem
 	Since   time.Time `json:"since"`            // when it was found, or health and reason last changed
 	Checked time.Time `json:"checked,omitzero"` // when the newest probe behind the verdict began
-	Expires time.Time `json:"expires,omitzero"` // when the verdict turns Unknown unless it is renewed
+	Expires time.Time `json:"expires,omitzero"` // when the verdict turns unknown unless it is renewed
 }
 
 // At returns the verdict that holds at the given time: v, or Unknown once v has

@@ -58,20 +58,20 @@ type Hold struct {
 	Holder  string  `json:"holder"`
 	Service Service `json:"service,omitempty"` // from the file's name
 	Mode    Mode    `json:"mode"`              // what the holder wants
-	// Leaving is not Firm while the holder's work has not begun.
+	// Leaving is what the hold waits for; empty, which is [Firm], once the holder's work has begun.
 	Leaving Leaving `json:"leaving,omitempty"`
 	Reason  string  `json:"reason,omitempty"` // in words, on one line
 	By      string  `json:"by,omitempty"`     // the user who set the hold, as the file says
 	// Since is when the holder set the hold, or when the file was last written
 	// if it does not say. Zero when there is no file.
 	Since time.Time `json:"since,omitzero"`
-	// Until is when the hold ends by itself. Zero means never.
+	// Until is when the hold ends by itself; the zero time means never.
 	Until time.Time `json:"until,omitzero"`
 	// UntilReboot says that the hold is in the directory which a reboot empties.
 	UntilReboot bool `json:"until_reboot"`
 	// Path is the file, or the directory that could not be read.
 	Path string `json:"path,omitempty"`
-	// Code is empty for a hold that was read, and [Unreadable] otherwise.
+	// Code is empty for a hold that was read, and hold-unreadable, which is [Unreadable], otherwise.
 	Code string `json:"code,omitempty"`
 	// Error says in words why the hold is unreadable and, for a directory, what
 	// to do about it.

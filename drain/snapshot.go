@@ -19,8 +19,8 @@ type Snapshot struct {
 
 // Hang is a directory of holds on a file system that does not answer. The holds that were read in it last count.
 type Hang struct {
-	Path  string    `json:"path"`
-	Since time.Time `json:"since,omitzero"` // when the directory was read last; zero if never
+	Path  string    `json:"path"`           // the directory
+	Since time.Time `json:"since,omitzero"` // when it was read last; absent if never
 }
 
 // String says it in a sentence.

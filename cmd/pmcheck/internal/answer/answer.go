@@ -11,8 +11,8 @@ import (
 
 // Answer is the answer to a balancer: a status code and one line.
 type Answer struct {
-	Code int    `json:"code"`
-	Body string `json:"body"`
+	Code int    `json:"code"` // the status code
+	Body string `json:"body"` // the line
 }
 
 // Serving is the body of a good answer. Balancers may look for the word

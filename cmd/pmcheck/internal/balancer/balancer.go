@@ -54,42 +54,41 @@ const (
 
 // Balancer is one client that asks for a service.
 type Balancer struct {
-	Source  netip.Addr    `json:"source"`
+	Source  netip.Addr    `json:"source"`         // its address
 	Node    string        `json:"node,omitempty"` // HAProxy's own name
 	Name    string        `json:"name,omitempty"` // HAProxy's name for the master, backend/server
-	Service drain.Service `json:"service"`
-	Asks    string        `json:"asks"`   // the path, and the codes that it chose
-	Seen    time.Time     `json:"seen"`   // the last check
-	Checks  int64         `json:"checks"` // since the first, or since it came back
-	// Codes are the status codes that it chose. One below 400
-	// hides the hold, or the verdict, from it.
+	Service drain.Service `json:"service"`        // that it asks for
+	Asks    string        `json:"asks"`           // the path, and the codes that it chose
+	Seen    time.Time     `json:"seen"`           // the last check
+	Checks  int64         `json:"checks"`         // since the first, or since it came back
+	// Codes are the status codes that it chose. A code below 400 hides the hold, or the verdict, from it.
 	answer.Codes
-	// Interval is the time between the balancer's checks in seconds, smoothed; 0 after a single check. DownInterval is
-	// the same while the balancer has the master DOWN; 0 if it has not been seen to ask in that state.
-	Interval     float64 `json:"interval_seconds"`
+	// Interval is the time between the balancer's checks, smoothed; 0 after a single check.
+	Interval float64 `json:"interval_seconds"`
+	// DownInterval is the same while the balancer has the master DOWN; 0 if it has not been seen to ask in that state.
 	DownInterval float64 `json:"down_interval_seconds,omitempty"`
-	// Answer is the last answer to it, and Answers how often in a row it got that code.
-	Answer  answer.Answer `json:"answer"`
-	Answers int64         `json:"answers"`
-	// View is nil for a balancer that does not send its view.
+
+	Answer  answer.Answer `json:"answer"`  // the last answer to it
+	Answers int64         `json:"answers"` // how often in a row it got that code
+	// View is what it said of the master in its last check; absent if it does not send its view.
 	View *View `json:"view,omitempty"`
-	// Unreadable means that it sends a view which is malformed or too long. View is nil then.
+	// Unreadable means that it sends a view which is malformed or too long. The view is absent then.
 	Unreadable bool `json:"unreadable,omitempty"`
 	// Listed means that the setting balancers contains its network.
 	Listed bool `json:"listed,omitempty"`
-	// OthersWeight is the greatest total weight that the other servers had within ExpectedBack. OthersSeen is when none
-	// of them was last missing. UnitWeight stands for the weight of any one server: it is the weight of this master, or
-	// the weight that was missing first, if that is less. Without a view the three are zero. OthersSeen is also zero if
-	// there was never another server beside this master. A backup, which the balancer uses only in place of the master,
-	// does not count as another server.
-	OthersWeight int       `json:"others_weight,omitempty"`
-	OthersSeen   time.Time `json:"others,omitzero"`
-	UnitWeight   int       `json:"unit_weight,omitempty"`
 
-	// UpSeen is when it last said that it has the master UP. Twins is when checks last showed that two HAProxies ask
-	// that have the same node, backend and address.
-	UpSeen time.Time `json:"up,omitzero"`
-	Twins  time.Time `json:"twins,omitzero"`
+	// OthersWeight is the greatest total weight that the other servers had within the last 15 minutes; 0 without a view.
+	// A backup, which the balancer uses only in place of the master, does not count as another server.
+	OthersWeight int `json:"others_weight,omitempty"`
+	// OthersSeen is when none of the other servers was last missing; absent if there never was another.
+	OthersSeen time.Time `json:"others_seen,omitzero"`
+	// UnitWeight stands for the weight of any one server: it is the weight of this master, or the weight that was missing
+	// first, if that is less; 0 without a view.
+	UnitWeight int `json:"unit_weight,omitempty"`
+
+	UpSeen time.Time `json:"up_seen,omitzero"` // when it last said that it has the master UP
+	// Twins is when checks last showed that two HAProxies ask that have the same node, backend and address.
+	Twins time.Time `json:"twins_seen,omitzero"`
 
 	starts  bool // the view is of a HAProxy that has just started
 	justOut bool // this check is the first with the master out

@@ -26,16 +26,13 @@ const (
 type View struct {
 	// State is UP, DOWN, NOLB, DRAIN or MAINT: HAProxy's conclusion. HAProxy 2.2 to 3.2 send only the first three.
 	State string `json:"state"`
-	// Step counts the checks on the way to another state, out of Steps; both are 0 when settled.
-	Step  int `json:"step,omitempty"`
-	Steps int `json:"steps,omitempty"`
-	// Weight is the master's, out of WeightTotal, the weight of all servers that take
-	// sessions.
-	Weight      int `json:"weight"`
-	WeightTotal int `json:"weight_total"`
-	// Sessions is how many the master has, of SessionsTotal in the backend.
-	Sessions      int `json:"sessions"`
-	SessionsTotal int `json:"sessions_total"`
+	// Step counts the checks on the way to another state.
+	Step          int `json:"step,omitempty"`
+	Steps         int `json:"steps,omitempty"` // how many checks it takes to get there; 0 when settled
+	Weight        int `json:"weight"`          // the master's
+	WeightTotal   int `json:"weight_total"`    // of all servers that take sessions
+	Sessions      int `json:"sessions"`        // that the master has
+	SessionsTotal int `json:"sessions_total"`  // in the backend
 
 	node, name string
 	throttled  bool // the master gets its weight gradually: slowstart

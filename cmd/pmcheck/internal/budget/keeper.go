@@ -17,14 +17,13 @@ const (
 
 // Status is the budget of the pool as the daemon saw it last. It is also the JSON.
 type Status struct {
-	Pool string `json:"pool"`
+	Pool string `json:"pool"` // the masters that share the budget
 	View
-	// Reachable says whether the database answered the last question, asked at Asked;
-	// Since is when that began. While it does not answer, the rest is its last answer.
+	// Reachable says whether the database answered the last question. While it does not, the rest is its last answer.
 	Reachable bool      `json:"reachable"`
-	Since     time.Time `json:"since"`
-	Asked     time.Time `json:"asked"`
-	Error     string    `json:"error,omitempty"`
+	Since     time.Time `json:"since"`           // when it began to answer, or not to answer
+	Asked     time.Time `json:"asked"`           // when it was asked last
+	Error     string    `json:"error,omitempty"` // why it did not answer
 }
 
 // Step is what is done about the slot of this master.

@@ -22,9 +22,9 @@ const (
 
 // Slot is one master that is out.
 type Slot struct {
-	Master   string    `json:"master"` // its certname
-	Since    time.Time `json:"since"`  // when it went out, by the database's clock
-	Reason   string    `json:"reason,omitempty"`
+	Master   string    `json:"master"`             // its certname
+	Since    time.Time `json:"since"`              // when it went out, by the database's clock
+	Reason   string    `json:"reason,omitempty"`   // as it was given
 	By       string    `json:"by,omitempty"`       // who asked for it
 	Forced   bool      `json:"forced,omitempty"`   // more than allowed were out with it
 	Recorded bool      `json:"recorded,omitempty"` // out without having asked
@@ -56,7 +56,7 @@ func (s Slot) String() string {
 type View struct {
 	Allowed int    `json:"allowed"` // masters that may be out, by this one's configuration
 	Out     int    `json:"out"`     // masters that are out and count
-	Forced  int    `json:"forced"`  // how many of Out were too many
+	Forced  int    `json:"forced"`  // how many of these were too many
 	Held    bool   `json:"held"`    // the master that reads this has a slot
 	Slots   []Slot `json:"slots"`   // the oldest first
 }

@@ -38,10 +38,10 @@ type Owner string
 
 // The owners. Of a host whose systemd does not run the master, they are Nobody or NotKnown.
 const (
-	NotKnown Owner = ""
-	Nobody   Owner = "Nobody" // no socket listens there
-	TheUnit  Owner = "unit"   // the master's
-	Another  Owner = "another"
+	NotKnown Owner = ""        // it is not known
+	Nobody   Owner = "nobody"  // no socket listens there
+	TheUnit  Owner = "unit"    // the master's
+	Another  Owner = "another" // of another program
 )
 
 // at returns whose the socket at an address is.

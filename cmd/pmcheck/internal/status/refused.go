@@ -30,15 +30,15 @@ type Refused struct {
 
 // Refusal is what happened to one address.
 type Refusal struct {
-	Source netip.Addr   `json:"source"`
+	Source netip.Addr   `json:"source"`          // of the client
 	By     front.Reason `json:"by"`              // allow, limit, request or silence
 	Code   int          `json:"code,omitempty"`  // the answer, if by request
 	Asked  string       `json:"asked,omitempty"` // what it sent last: the first line, made printable
 	// Balancer is set if the client looks like one. By allow and by the limit every client does: nothing is known of it.
 	Balancer bool      `json:"balancer"`
-	Count    int64     `json:"count"`
-	Since    time.Time `json:"since"`
-	Last     time.Time `json:"last"`
+	Count    int64     `json:"count"` // how often it happened since then
+	Since    time.Time `json:"since"` // when it began
+	Last     time.Time `json:"last"`  // when it happened last
 
 	tries  int       // how often in a row it has tried: see try
 	tried  time.Time // when the last of these began

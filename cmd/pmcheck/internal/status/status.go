@@ -71,12 +71,12 @@ type Status struct {
 	Believed []netip.Prefix `json:"believed"`
 	// Refused says which clients of the port for balancers were refused.
 	Refused  Refused      `json:"refused"`
-	Probe    ProbeStatus  `json:"probe"`
-	Config   ConfigStatus `json:"config"`
-	Warnings []string     `json:"warnings,omitempty"`
-	// Budget says which masters of the pool are out; nil without one.
+	Probe    ProbeStatus  `json:"probe"`              // the last probe of the master
+	Config   ConfigStatus `json:"config"`             // the configuration in use
+	Warnings []string     `json:"warnings,omitempty"` // what an operator should look at, a sentence each
+	// Budget says which masters of the pool are out; absent without one.
 	Budget *BudgetStatus `json:"budget,omitempty"`
-	// Gate says whether new connections to the master's port are refused; nil while no
+	// Gate says whether new connections to the master's port are refused; absent while no
 	// gate runs on this host.
 	Gate *GateStatus `json:"gate,omitempty"`
 	// Guarded says that the guard runs: it takes the master out before systemd stops Puppet Server.
@@ -86,10 +86,10 @@ type Status struct {
 // ServiceStatus is one service: what the operators want of it, what is true,
 // and what balancers are told.
 type ServiceStatus struct {
-	Name      drain.Service `json:"name"`
-	Mode      drain.Mode    `json:"mode"`
-	ModeSince time.Time     `json:"mode_since"` // as far as this daemon has seen
-	Verdict   check.Verdict `json:"verdict"`
+	Name      drain.Service `json:"name"`       // its path, and its name in the Status API
+	Mode      drain.Mode    `json:"mode"`       // what the operators want of it
+	ModeSince time.Time     `json:"mode_since"` // when the mode last changed, as far as this daemon has seen
+	Verdict   check.Verdict `json:"verdict"`    // what is true of it
 	// Answer is the answer to a balancer that chose no codes. While the service is leaving, it is that of the balancers
 	// which still keep it.
 	Answer Answer `json:"answer"`
@@ -110,28 +110,28 @@ type ServiceStatus struct {
 
 // ProbeStatus is the last probe.
 type ProbeStatus struct {
-	Address string `json:"address"`
-	// Listener says whose the socket of this host is that listens at Address: "unit" for the master's, "another",
-	// "nobody"; empty if that is not known, as of a master in a container.
+	Address string `json:"address"` // host:port where the master is probed
+	// Listener says whose the socket of this host is that listens there: not known of a
+	// master in a container.
 	Listener monitor.Owner `json:"listener,omitempty"`
-	Count    int64         `json:"count"` // probes since the daemon started
-	Asked    time.Time     `json:"asked,omitzero"`
-	Took     float64       `json:"took_seconds"`
-	URL      string        `json:"url,omitempty"`
-	HTTP     int           `json:"http_status,omitempty"`
-	Fault    string        `json:"fault,omitempty"`
-	Reason   check.Reason  `json:"reason,omitempty"`
-	// Expiries are the certificates and CRLs in use. ExpiryWarn is the setting expiry.warn, see check.Expiry.Margin.
+	Count    int64         `json:"count"`                 // probes since the daemon started
+	Asked    time.Time     `json:"asked,omitzero"`        // when it began
+	Took     float64       `json:"took_seconds"`          // until the answer was read, or the probe gave up
+	URL      string        `json:"url,omitempty"`         // what was asked last
+	HTTP     int           `json:"http_status,omitempty"` // the answer's
+	Fault    string        `json:"fault,omitempty"`       // what is wrong, in words; empty when nothing is
+	Reason   check.Reason  `json:"reason,omitempty"`      // of the fault
+	// Expiries are the certificates and CRLs in use.
 	Expiries   []check.Expiry `json:"expiries,omitempty"`
-	ExpiryWarn float64        `json:"expiry_warn_seconds"`
+	ExpiryWarn float64        `json:"expiry_warn_seconds"` // the setting expiry.warn
 	// Connections are the daemon's ends of its connections to the master.
 	Connections []netip.AddrPort `json:"own_connections"`
 }
 
 // ConfigStatus is the configuration in use.
 type ConfigStatus struct {
-	File   string    `json:"file"`
-	Loaded time.Time `json:"loaded"`
+	File   string    `json:"file"`            // its path; empty without one
+	Loaded time.Time `json:"loaded"`          // when it was read
 	Error  string    `json:"error,omitempty"` // why a newer one is not in use
 }
 
@@ -327,11 +327,11 @@ const GateFile = "gate.json"
 // GateStatus is what the gate says of itself: whether new connections to the master's
 // port are refused.
 type GateStatus struct {
-	Closed bool      `json:"closed"`
-	Since  time.Time `json:"since"`  // when Closed last changed
+	Closed bool      `json:"closed"` // new connections are refused
+	Since  time.Time `json:"since"`  // when it last closed or opened
 	Looked time.Time `json:"looked"` // when it last decided
 	Reason string    `json:"reason"` // why it is closed or open
-	Port   uint16    `json:"port"`
+	Port   uint16    `json:"port"`   // the master's, which it guards
 	// Passes are the networks whose connections it never refuses: loopback, this host's
 	// own addresses, and gate.except.
 	Passes []netip.Prefix `json:"passes"`
