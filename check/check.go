@@ -43,6 +43,7 @@ type Check struct {
 	// that would take all of them out in the same minute.
 	Shared  bool
 	Reasons []Cause
+	Needs   Needs
 
 	// Settings is a struct with the settings of the check, which has the defaults; nil if the check has none.
 	// They are a section of the configuration that is named like the check. Each field has its key in the tag yaml,
@@ -62,6 +63,14 @@ type Check struct {
 	// goes on from what it has seen of the master before, for example with other settings. See Observe for settings
 	// with a type.
 	Observe func(settings any, seen *Seen) Observer
+}
+
+// Needs is what a check needs of the sandbox in which a daemon runs, besides what every program in Go does and the
+// files that its settings or Puppet's name. What the sandbox denies, the check cannot find out.
+type Needs struct {
+	Calls    []string // system calls, by their names in the kernel
+	Families []string // of sockets, such as AF_INET
+	Paths    []string // that it reads
 }
 
 // Run returns the Run of a check whose Settings are a T.

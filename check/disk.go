@@ -59,6 +59,10 @@ func disk() Check {
 				},
 			),
 		),
+		Needs: Needs{
+			Calls: []string{"statfs", "statx"},
+			Paths: []string{"/proc/self/mountinfo"},
+		},
 		Settings: DiskSettings{Paths: []string{}, WarnPercent: 10, EjectMiB: 64},
 		Run:      Run(DiskSettings.run),
 		Interval: diskEvery,

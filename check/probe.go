@@ -45,6 +45,7 @@ func probe() Check {
 	return Check{
 		Name:     CheckProbe,
 		Severity: Eject,
+		Needs:    Needs{Families: []string{"AF_INET", "AF_INET6", "AF_NETLINK"}},
 		Reasons: slices.Concat(
 			unprobed(),
 			unanswered(),

@@ -53,6 +53,7 @@ func puppetdb() Check {
 				hint:   "set puppetdb.address to a name in PuppetDB's certificate, as in puppetdb.conf",
 			},
 		),
+		Needs:    Needs{Families: []string{"AF_INET", "AF_INET6"}},
 		Settings: PuppetDBSettings{},
 		Run:      Run(PuppetDBSettings.run),
 		Interval: puppetdbEvery,

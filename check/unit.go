@@ -66,6 +66,10 @@ func unit() Check {
 				},
 			),
 		),
+		Needs: Needs{ // D-Bus
+			Families: []string{"AF_UNIX"},
+			Paths:    []string{"/run/dbus/system_bus_socket"},
+		},
 		Settings: UnitSettings{Names: names},
 	}
 }
