@@ -13,7 +13,7 @@ import (
 
 const maxHoldFile = 64 << 10
 
-// file is the JSON of a hold file; the package comment describes it.
+// file is the JSON of a hold file, which pmcheck-holds(5) describes.
 type file struct {
 	Mode    Mode      `json:"mode"`
 	Leaving Leaving   `json:"leaving,omitempty"`

@@ -50,8 +50,8 @@ func (l Leaving) patience() int {
 }
 
 // Hold is one party's wish for drain or maint. It is the JSON shown by
-// "pmcheck status --json"; the file on disk has fewer fields, see the package
-// documentation. Holds are plain values and comparable with ==; times are UTC.
+// "pmcheck status --json"; the file on disk has fewer fields, see
+// pmcheck-holds(5). Holds are plain values and comparable with ==; times are UTC.
 type Hold struct {
 	// Holder is the name of the holder, from the file's name. It is the whole name without
 	// ".json" when that does not follow the rules for names.

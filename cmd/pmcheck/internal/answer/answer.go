@@ -1,6 +1,6 @@
-// Package answer decides what a balancer is answered. The mode, which operators set,
-// and the verdict, which is measured, are combined here and nowhere else, in pure
-// functions with full table tests.
+// Package answer decides what a balancer is answered, of one [Moment] of a service: the mode, which operators set, and
+// the verdict, which is measured. Whether the balancer may lose a master that is leaving is decided by the rule of
+// package balancer. All of it is pure.
 package answer
 
 import (

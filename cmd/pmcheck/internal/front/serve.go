@@ -1,6 +1,6 @@
 // Package front accepts the daemon's clients: it binds listeners, limits how many connections
-// there are and how long they take, and accepts requests that net/http would refuse. It
-// knows nothing about Puppet, balancers, or the answers.
+// there are and how long they take, and accepts requests that net/http would refuse. What a request
+// is answered is its caller's.
 package front
 
 import (

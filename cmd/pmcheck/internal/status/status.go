@@ -3,7 +3,8 @@
 // of a Status answer what stands between a master and what is wanted of it, in standing.go, and what to do about its
 // slot, in slot.go.
 //
-// From the first release on, fields are only ever added.
+// The comment of a field is its meaning in packaging/doc/reference.md. From 1.0 on, fields are only added within a
+// major version.
 package status
 
 import (
