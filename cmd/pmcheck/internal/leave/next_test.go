@@ -1,0 +1,413 @@
+package leave
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
+	"github.com/pmcheck/pmcheck/drain"
+)
+
+// began is when each way out of the table began; rows say how long ago.
+var began = time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
+
+// Policies of the table. Every way out may take 5 m for a command; for a stop: 20 m for its turn, 5 m for its agents.
+func drains(change ...func(*Request)) Policy {
+	r := Request{Hold: drain.Hold{Holder: drain.Operator, Mode: drain.Drain}, Wait: 5 * time.Minute}
+	for _, f := range change {
+		f(&r)
+	}
+	return r.policy()
+}
+
+func stops() Policy {
+	return Request{
+		Hold: drain.Hold{Holder: drain.Guard, Mode: drain.Drain},
+		Idle: true,
+		Stop: &Guard{Limits: config.Guard{Turn: 20 * time.Minute, Wait: 5 * time.Minute, Shutdown: 5 * time.Minute}},
+	}.policy()
+}
+
+// balancers of the table: lb0/puppet is the backend of the pool, lb0/ca has this master alone.
+func backend(name string, own, all int) status.Balancer {
+	return status.Balancer{
+		Source:       netip.MustParseAddr("198.51.100.1"),
+		Node:         "lb0",
+		Name:         name + "/m1",
+		Service:      drain.Master,
+		View:         &status.View{State: "UP", Weight: own, WeightTotal: all},
+		UnitWeight:   100,
+		OthersWeight: all - own,
+	}
+}
+
+// shows returns the status of a master in service, by a daemon that has listened for a day, with such balancers.
+func shows(change ...func(*status.Status)) func(*Facts) {
+	return func(f *Facts) {
+		s := status.Status{
+			Time:         f.Now,
+			ListensSince: f.Now.Add(-24 * time.Hour),
+			Services: []status.ServiceStatus{{
+				Name:    drain.Master,
+				Mode:    drain.Ready,
+				Verdict: check.Verdict{Health: check.Healthy},
+				Answer:  status.Answer{Code: 200},
+			}},
+			BalancerAsked: f.Now,
+		}
+		for _, with := range change {
+			with(&s)
+		}
+		for i := range s.Balancers {
+			b := &s.Balancers[i]
+			b.Seen = f.Now
+			if b.OthersWeight > 0 {
+				b.OthersSeen = f.Now
+			}
+		}
+		f.Status = s
+	}
+}
+
+func pool(s *status.Status)   { s.Balancers = append(s.Balancers, backend("puppet", 100, 200)) }
+func onlyCA(s *status.Status) { s.Balancers = append(s.Balancers, backend("ca", 100, 100)) }
+func blind(s *status.Status) {
+	s.Balancers = append(s.Balancers, status.Balancer{
+		Source:  netip.MustParseAddr("198.51.100.2"),
+		Service: drain.Master,
+		Checks:  100,
+	})
+}
+
+// otherGone is the pool's backend, whose other server has been missing for a minute.
+func otherGone(s *status.Status) {
+	b := backend("puppet", 100, 100)
+	b.OthersWeight = 100
+	b.OthersSeen = s.Time.Add(-time.Minute)
+	s.Balancers = append(s.Balancers, b)
+}
+
+func forgets(s *status.Status) { s.UnseenUntil = s.Time.Add(time.Minute) }
+func isYoung(s *status.Status) { s.ListensSince = s.Time.Add(-10 * time.Second) }
+func isDown(s *status.Status)  { s.Services[0].Verdict.Health = check.Unhealthy }
+
+// withCA adds the service ca, which has two servers.
+func withCA(s *status.Status) {
+	service := s.Services[0]
+	service.Name = "ca"
+	s.Services = append(s.Services, service)
+	b := backend("ca", 100, 200)
+	b.Service = "ca"
+	s.Balancers = append(s.Balancers, b)
+}
+
+// held has the daemon act on the hold: since a minute ago, and balancers keep the master or have let it go.
+func held(level drain.Leaving) func(*status.Status) {
+	return func(s *status.Status) {
+		for i := range s.Services {
+			v := &s.Services[i]
+			v.Mode = drain.Drain
+			v.Leaving = level
+			v.ModeSince = s.Time.Add(-time.Minute)
+		}
+	}
+}
+
+func letGo(s *status.Status) {
+	for i := range s.Balancers {
+		s.Balancers[i].Answer.Code = 503
+		s.Balancers[i].View.State = "NOLB"
+	}
+}
+
+// Facts beside the status.
+func own(level drain.Leaving) func(*Facts) {
+	return func(f *Facts) {
+		f.Own = drain.Hold{Holder: "x", Mode: drain.Drain, Leaving: level}
+		f.Held = f.Now.Add(-10 * time.Second)
+	}
+}
+
+func daemon(p Presence) func(*Facts) {
+	return func(f *Facts) {
+		f.Daemon = p
+		f.Unanswered = status.ErrNoDaemon
+		f.Lost = f.Now.Add(-20 * time.Second)
+		f.Ran = f.Lost
+	}
+}
+
+func slotIs(refusal error) func(*Facts) {
+	return func(f *Facts) {
+		f.HasBudget = true
+		f.Slot = &SlotAnswer{Refusal: refusal}
+	}
+}
+
+func fleetSays(w ...fleet.Witness) func(*Facts) {
+	return func(f *Facts) {
+		f.HasFleet = true
+		f.Fleet = &FleetAnswer{View: fleet.Judge(w, answer.MaxOut{Number: 1}), Place: 3}
+	}
+}
+
+func agent(f *Facts) {
+	f.Connections = []sockets.Connection{{
+		Local: netip.MustParseAddr("192.0.2.11"),
+		Peer:  netip.MustParseAddrPort("192.0.2.53:40000"),
+		Idle:  time.Second,
+	}}
+}
+
+// describe says what a step does and, in brackets, in which phase the way out is then.
+func describe(s State, step Step) string {
+	does := []string{"wait", "claim", "ask the fleet", "hold", "lift", "end"}[step.Do]
+	if step.Do == Hold {
+		does += " " + cmp.Or(string(step.Level), "firm")
+	}
+	if step.Force {
+		does += " by force"
+	}
+	if len(step.Blockers) > 0 {
+		does += ": " + obstacle.Summary(step.Blockers)
+	}
+	if step.Err != nil {
+		return "refuse: " + step.Err.Error()
+	}
+	if step.Ends {
+		return does + ", and end"
+	}
+	phases := []string{"start", "slot", "fleet", "told", "idle", "last"}
+	return fmt.Sprintf("%s (%s)", does, phases[s.Phase])
+}
+
+// TestNext has what a departure does, question by question. "told" is the phase until every balancer has let go, "idle"
+// the phase until the last agent has finished; the phase in brackets is the next one.
+func TestNext(t *testing.T) {
+	idle := func(r *Request) { r.Idle = true }
+	now := func(r *Request) { r.Now = true }
+	force := func(r *Request) { r.Force = true }
+	ca := func(r *Request) { r.Hold.Service = "ca" }
+
+	taken := &budget.TakenError{Slots: []budget.Slot{{Master: "m2"}}, Allowed: 1}
+	hangs := fmt.Errorf("%w: timeout", budget.ErrUnreachable)
+	serves := fleet.Witness{Host: "m2", Code: 200, For: time.Hour}
+	isOut := fleet.Witness{Host: "m2", Code: 503, For: time.Minute}
+	mute := fleet.Witness{Host: "m2"}
+
+	told := func(ago time.Duration) func(*State, time.Time) {
+		return func(s *State, now time.Time) { s.times.told = now.Add(-ago) }
+	}
+	dbSilentFor := func(d time.Duration) func(*State, time.Time) {
+		return func(s *State, now time.Time) { s.answered = now.Add(-d) }
+	}
+	paused := func(s *State, _ time.Time) { s.paused = true }
+	hostStopsFor := func(d time.Duration) func(*State, time.Time) {
+		return func(s *State, now time.Time) { s.times.hostStops = now.Add(-d) }
+	}
+	knowsSlot := func(s *State, _ time.Time) { s.times.slots = map[string]bool{"m2": true} }
+	muteFor := func(d time.Duration) func(*State, time.Time) {
+		return func(s *State, now time.Time) { s.muteSince = now.Add(-d) }
+	}
+	budgetAndFleet := func(f *Facts) { f.HasBudget, f.HasFleet = true, true }
+
+	type facts = []func(*Facts)
+	type remembers = []func(s *State, now time.Time)
+	for _, tt := range []struct {
+		name  string
+		phase Phase
+		after time.Duration // since the way out began
+		state remembers     // what it remembers
+		sees  facts
+		asked Policy
+		does  string
+		notes string
+	}{
+		// The ordinary way: budget, then fleet, then balancers; told, idle, firm.
+		{name: "a pool whose views decide", sees: facts{shows(pool)}, asked: drains(), does: "hold turn (told)"},
+		{name: "with a budget", sees: facts{shows(pool), budgetAndFleet}, asked: drains(), does: "claim (slot)"},
+		{name: "it has a slot", phase: PhaseSlot, sees: facts{shows(pool), slotIs(nil)}, asked: drains(),
+			does: "hold slot (told)"},
+		{name: "others have the slots", phase: PhaseSlot, sees: facts{shows(pool), slotIs(taken)}, asked: drains(),
+			does: "wait: " + taken.Error() + " (slot)"},
+		{name: "a balancer still sends", phase: PhaseTold, sees: facts{shows(pool, held("turn")), own("turn")},
+			asked: drains(), does: "wait: lb0/puppet still sends (UP, 0 sessions) (told)"},
+		{name: "every balancer has let go", phase: PhaseTold, sees: facts{shows(pool, held("turn"), letGo), own("turn")},
+			asked: drains(), does: "hold firm, and end"},
+		{name: "that is waited for until it is idle", phase: PhaseTold,
+			sees: facts{shows(pool, held("turn"), letGo), own("turn")}, asked: drains(idle), does: "wait (idle)"},
+		{name: "an agent is left", phase: PhaseIdle, state: remembers{told(time.Second)},
+			sees: facts{shows(pool, held("turn"), letGo), own("turn"), agent}, asked: drains(idle),
+			does: "wait: 1 connection in use, from 192.0.2.53 (idle)"},
+		{name: "the time of a command is over", phase: PhaseTold, after: 5 * time.Minute,
+			sees: facts{shows(pool, held("turn")), own("turn")}, asked: drains(),
+			does: "refuse: not out within 5m0s: lb0/puppet still sends (UP, 0 sessions)"},
+		{name: "the time of a command is over, and agents are left", phase: PhaseIdle, after: 5 * time.Minute,
+			state: remembers{told(time.Minute)},
+			sees:  facts{shows(pool, held("turn"), letGo), own("turn"), agent}, asked: drains(idle),
+			does: "refuse: not idle within 5m0s: 1 connection in use, from 192.0.2.53"},
+		{name: "it does not serve anyway", sees: facts{shows(pool, isDown), budgetAndFleet}, asked: drains(),
+			does: "hold firm (told)"},
+		{name: "--now", sees: facts{shows(pool), budgetAndFleet}, asked: drains(now), does: "hold firm, and end"},
+
+		// The daemon is young, or silent, or does not run.
+		{name: "a young daemon, a command", sees: facts{shows(pool, isYoung)}, asked: drains(),
+			does: "wait: the daemon has listened for 10s, and may not have heard every balancer (start)"},
+		{name: "a restart of the daemon", sees: facts{daemon(DaemonPauses)}, asked: drains(),
+			does: "wait: the daemon does not answer (start)"},
+		{name: "a silent daemon, a command", sees: facts{daemon(DaemonSilent)}, asked: drains(),
+			does: "refuse: the daemon runs, and does not answer: the daemon does not answer"},
+		{name: "a silent daemon, a stop asks budget and fleet", sees: facts{daemon(DaemonSilent), budgetAndFleet}, asked: stops(),
+			does: "claim (slot)"},
+		{name: "a silent daemon, a stop holds, and waits as long as a balancer asks", phase: PhaseTold,
+			sees: facts{daemon(DaemonSilent), own("turn")}, asked: stops(),
+			does: "wait: no daemon answers, so balancers may still send for 20s (told)"},
+		{name: "no daemon runs, so no balancer hears", sees: facts{daemon(DaemonAbsent), budgetAndFleet}, asked: drains(),
+			does: "hold firm, and end"},
+
+		// The database hangs.
+		{name: "the database hangs, a command", phase: PhaseSlot, sees: facts{shows(pool), slotIs(hangs)},
+			asked: drains(), does: "refuse: " + hangs.Error()},
+		{name: "the database hangs, a stop asks again for 30 s", phase: PhaseSlot,
+			state: remembers{dbSilentFor(29 * time.Second)},
+			sees:  facts{shows(pool), slotIs(hangs)}, asked: stops(),
+			does: "wait: " + hangs.Error() + " (slot)"},
+		{name: "the database hangs, a stop goes on by fleet and views", phase: PhaseSlot,
+			state: remembers{dbSilentFor(30 * time.Second)},
+			sees:  facts{shows(pool), slotIs(hangs), func(f *Facts) { f.HasFleet = true }}, asked: stops(),
+			does: "ask the fleet (fleet)", notes: "goes on without the budget: " + hangs.Error()},
+
+		// This master is the only server of a balancer.
+		{name: "the only server, a command", sees: facts{shows(pool, onlyCA)}, asked: drains(),
+			does: "refuse: must stay in service: balancer lb0/ca has no other server than m1"},
+		{name: "the only server, a stop", sees: facts{shows(pool, onlyCA)}, asked: stops(), does: "hold turn (told)",
+			notes: "does not wait for balancer lb0/ca, which has no other server than m1"},
+		{name: "the only server of one balancer, and the others have let go", phase: PhaseTold,
+			sees:  facts{shows(pool, letGo, onlyCA, held("turn")), own("turn")},
+			asked: stops(), does: "wait (idle)"},
+		{name: "the only server of every balancer: its agents can go nowhere else", phase: PhaseTold,
+			sees: facts{shows(onlyCA, held("turn")), own("turn"), agent}, asked: stops(), does: "hold firm (last)"},
+		{name: "firm: that balancer is told, so that a backup takes over", phase: PhaseLast,
+			state: remembers{told(time.Minute), func(s *State, now time.Time) { s.times.firm = now }},
+			sees:  facts{shows(onlyCA, held("")), own("")}, asked: stops(),
+			does: "wait: lb0/ca still sends (UP, 0 sessions) (last)"},
+
+		// A balancer may ask that is not remembered.
+		{name: "a forgotten balancer, a command", sees: facts{shows(pool, forgets)}, asked: drains(),
+			does: "wait: " + balancer.TooMany().Text + " (start)"},
+		{name: "a forgotten balancer, a stop in its turn", after: 19 * time.Minute, sees: facts{shows(pool, forgets)},
+			asked: stops(), does: "wait: " + balancer.TooMany().Text + " (start)"},
+		{name: "a forgotten balancer, a stop whose turn is over", after: 20 * time.Minute,
+			sees: facts{shows(pool, forgets)}, asked: stops(), does: "hold turn (told)"},
+
+		// The host shuts down: half of guard.shutdown, 5 m, is for the turn.
+		{name: "the host shuts down: its turn", phase: PhaseTold, after: 149 * time.Second,
+			state: remembers{hostStopsFor(149 * time.Second)},
+			sees:  facts{shows(pool, held("turn")), own("turn")}, asked: stops(),
+			does: "wait: lb0/puppet still sends (UP, 0 sessions) (told)"},
+		{name: "the host shuts down: its turn is over", phase: PhaseTold, after: 150 * time.Second,
+			state: remembers{hostStopsFor(150 * time.Second)},
+			sees:  facts{shows(pool, held("turn")), own("turn")}, asked: stops(), does: "hold spare (idle)",
+			notes: "goes on wherever there is another server: lb0/puppet still sends (UP, 0 sessions)"},
+		{name: "the host shuts down: a last server serves on", phase: PhaseIdle, after: 4 * time.Minute,
+			state: remembers{hostStopsFor(4 * time.Minute), told(2 * time.Minute)},
+			sees:  facts{shows(otherGone, held("spare")), own("spare")}, asked: stops(),
+			does: "wait: lb0/puppet still sends (UP, 0 sessions) (idle)"},
+		{name: "the host shuts down: it must stop", phase: PhaseIdle, after: 270 * time.Second,
+			state: remembers{hostStopsFor(270 * time.Second), told(2 * time.Minute)},
+			sees:  facts{shows(otherGone, held("spare")), own("spare")}, asked: stops(), does: "hold firm (last)"},
+
+		// Two departures at once: the fleet is asked twice, and once more where something follows the hold blindly.
+		{name: "the fleet lets it go: the fourth of the list pauses for 7.5 s", phase: PhaseFleet,
+			sees: facts{shows(blind), fleetSays(serves)}, asked: drains(),
+			does: "wait: asks the fleet again in 7.5s (fleet)"},
+		{name: "and again: it holds before the last question", phase: PhaseFleet,
+			state: remembers{paused}, sees: facts{shows(blind), fleetSays(serves)}, asked: drains(),
+			does: "hold turn (fleet)"},
+		{name: "held, and the daemon acts on it: the last question", phase: PhaseFleet,
+			state: remembers{paused}, sees: facts{shows(blind, held("turn")), own("turn")},
+			asked: drains(), does: "ask the fleet (fleet)"},
+		{name: "another has left in the same moment: it lifts its hold", phase: PhaseFleet,
+			state: remembers{paused},
+			sees:  facts{shows(blind, held("turn")), own("turn"), fleetSays(isOut)}, asked: drains(),
+			does: "lift: m2 of the fleet does not serve: 503, for 1m (fleet)"},
+		{name: "the last question is answered", phase: PhaseFleet, state: remembers{paused},
+			sees: facts{shows(blind, held("turn")), own("turn"), fleetSays(serves)}, asked: drains(),
+			does: "hold turn (told)"},
+		{name: "no master of the fleet answers, for 30 s, and views decide", phase: PhaseFleet,
+			state: remembers{muteFor(30 * time.Second), paused},
+			sees:  facts{shows(pool), fleetSays(mute)}, asked: drains(), does: "hold turn (told)",
+			notes: "of the fleet do not answer: m2"},
+		{name: "no master of the fleet answers, and nothing else is known", phase: PhaseFleet, after: time.Minute,
+			state: remembers{muteFor(time.Minute), paused},
+			sees:  facts{shows(blind), fleetSays(mute)}, asked: drains(),
+			does:  "wait: no other master of the fleet has served for 30s (fleet)",
+			notes: "of the fleet do not answer: m2"},
+
+		// A stop that is cancelled.
+		{name: "a cancelled stop", phase: PhaseTold,
+			sees:  facts{shows(pool, held("turn")), own("turn"), func(f *Facts) { f.NoStop = ErrCancelled }},
+			asked: stops(), does: "refuse: the stop was cancelled"},
+		{name: "its hold was lifted", phase: PhaseTold,
+			sees:  facts{shows(pool, held("turn")), own("turn"), func(f *Facts) { f.Gone = true }},
+			asked: stops(), does: "refuse: " + errGone.Error()},
+
+		// --force
+		{name: "--force beside the only CA", sees: facts{shows(pool, onlyCA, isYoung)}, asked: drains(force),
+			does: "hold firm (told)"},
+		{name: "--force with a budget", sees: facts{shows(pool), budgetAndFleet}, asked: drains(force),
+			does: "claim by force (slot)"},
+		{name: "--force, and the database hangs", phase: PhaseSlot, sees: facts{shows(pool), slotIs(hangs)},
+			asked: drains(force), does: "hold firm (told)", notes: "goes on without the budget: " + hangs.Error()},
+		{name: "--force, and a silent daemon", sees: facts{daemon(DaemonSilent)}, asked: drains(force),
+			does: "hold firm (told)"},
+
+		// A stop whose turn is over.
+		{name: "its turn is over: wherever there is another server", phase: PhaseTold, after: 20 * time.Minute,
+			sees: facts{shows(pool, held("turn")), own("turn")}, asked: stops(), does: "hold spare (idle)",
+			notes: "goes on wherever there is another server: lb0/puppet still sends (UP, 0 sessions)"},
+		{name: "a slot may come until others must have given theirs back", phase: PhaseSlot, after: 29 * time.Minute,
+			sees: facts{shows(blind), slotIs(taken)}, asked: stops(), does: "wait: " + taken.Error() + " (slot)"},
+		{name: "no slot has come: others must see that it is out", phase: PhaseSlot, after: 30 * time.Minute,
+			state: remembers{knowsSlot},
+			sees:  facts{shows(blind), slotIs(taken)}, asked: stops(), does: "claim by force (slot)",
+			notes: "goes on without a slot: " + taken.Error()},
+
+		// A service beside the master takes no slot, and asks no fleet.
+		{name: "a service beside the master", sees: facts{shows(pool, withCA), budgetAndFleet}, asked: drains(ca),
+			does: "hold turn (told)"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := Facts{Now: began.Add(tt.after)}
+			for _, add := range tt.sees {
+				add(&f)
+			}
+			s := begin(tt.asked, began)
+			s.Phase = tt.phase
+			s.answered = f.Now
+			for _, change := range tt.state {
+				change(&s, f.Now)
+			}
+
+			next, step := Next(s, f, tt.asked)
+			if got := describe(next, step); got != tt.does {
+				t.Errorf("it does %q, want %q", got, tt.does)
+			}
+			if got := strings.Join(step.Notes, "; "); got != tt.notes {
+				t.Errorf("it says %q, want %q", got, tt.notes)
+			}
+		})
+	}
+}
