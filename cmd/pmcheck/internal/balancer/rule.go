@@ -74,6 +74,46 @@ func (r Rule) Keeps(all List, budget bool) (list []obstacle.Obstacle) {
 	return list
 }
 
+// A Decision is how a check of a balancer is answered while a master is leaving.
+type Decision int
+
+// The decisions.
+const (
+	Follow   Decision = iota // by the hold
+	Keep                     // by the verdict, as if there was no hold
+	KeepOnce                 // by the verdict once more; from the next check on, it may follow
+)
+
+// decide decides how a check of balancer b is answered. all are the balancers that still ask, b among them.
+func (r Rule) decide(b *Balancer, all List) Decision {
+	if !r.hasSay(b) {
+		return Follow
+	}
+	if _, keeps := r.keptBy(b, all); keeps {
+		return Keep
+	}
+
+	// Checks of two servers drift until they run in step, and of two checks under way together neither shows what the
+	// other is told.
+	isFirst := b.View.Sends() && !b.letOff
+	if isFirst {
+		return KeepOnce
+	}
+	return Follow
+}
+
+// decideUnknown decides for a balancer of which nothing is remembered, by the view that it sends.
+func (r Rule) decideUnknown(view string) Decision {
+	keeps := r.leaving == drain.LeavingByView
+	if view != "" { // otherwise it follows the hold, unless that is by view alone
+		keeps = r.leaving != drain.Firm
+	}
+	if keeps {
+		return Keep
+	}
+	return Follow
+}
+
 // keptBy reports whether balancer b keeps the master, and why: it is then answered by the verdict, as if
 // there was no hold. all are the balancers that still ask, b among them.
 func (r Rule) keptBy(b *Balancer, all List) (why obstacle.Obstacle, keeps bool) {
@@ -117,15 +157,6 @@ func (r Rule) hasSay(b *Balancer) bool {
 func (r Rule) isOutAnyway(b *Balancer) bool {
 	asksForVerdict := !b.HidesVerdict()
 	return !r.serves && asksForVerdict && b.View != nil && !b.View.Sends()
-}
-
-// keptByStranger reports whether a balancer of which nothing is remembered keeps the master: one with a view does, and
-// another follows the hold, unless that is by view alone.
-func (r Rule) keptByStranger(view string) bool {
-	if view == "" {
-		return r.leaving == drain.LeavingByView
-	}
-	return r.leaving != drain.Firm
 }
 
 // mustWait reports whether balancer b, which has the master in, may not miss it yet: it must be able to do without this

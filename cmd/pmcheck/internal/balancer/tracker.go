@@ -53,13 +53,10 @@ func (b *Balancer) key() key {
 	return k
 }
 
-// Answer records a check and returns its answer, which decide makes: spare says that the balancer may
-// lose the master, or has no say in that.
-//
-// The first time in a row that a balancer may lose the master, it gets the verdict once more, and the
-// caller must wait for a random part of shift before it sends that: checks of two servers drift until they
-// run in step, and of two checks under way together neither shows what the other is told.
-func (t *Tracker) Answer(c Check, r Rule, decide func(spare bool) answer.Answer) (
+// Answer records a check and returns its answer, which decide makes: follows says that the rule has the balancer follow
+// the hold. Before the answer is sent, the caller must wait for a random part of shift: so checks that run in step are
+// pulled apart while the rule keeps the master once more.
+func (t *Tracker) Answer(c Check, r Rule, decide func(follows bool) answer.Answer) (
 	a answer.Answer, shift time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -67,24 +64,17 @@ func (t *Tracker) Answer(c Check, r Rule, decide func(spare bool) answer.Answer)
 	b := t.note(c, r.now)
 	r.unseen = r.now.Before(t.unseen)
 	if b == nil { // there is no room: nothing is known of the balancer's view before
-		return decide(!r.keptByStranger(c.Header)), 0
+		return decide(r.decideUnknown(c.Header) == Follow), 0
 	}
 
-	spare := true
-	mayLose := false
-	if r.hasSay(b) {
-		_, keeps := r.keptBy(b, t.copies().Current(r.now))
-		mayLose = !keeps
-		spare = mayLose
-	}
-	if mayLose && b.View.Sends() && !b.letOff { // the first time in a row
-		spare = false
+	decision := r.decide(b, t.copies().Current(r.now))
+	if decision == KeepOnce {
 		shift = b.shift()
 	}
-	b.letOff = mayLose
+	b.letOff = r.hasSay(b) && decision != Keep
 	b.fitted = r.canDoWithout(b)
 
-	a = decide(spare)
+	a = decide(decision == Follow)
 	if b.Answer.Code != a.Code {
 		b.Answers = 0
 	}
