@@ -39,7 +39,7 @@ func TestParseIsStrict(t *testing.T) {
 		{name: "no mode", in: `{"reason":"x"}`, err: `mode "" is not`},
 		{name: "ready is no wish", in: `{"mode":"ready"}`, err: `mode "ready" is not`},
 		{name: "mode in another case", in: `{"mode":"Drain"}`, err: `mode "Drain" is not`},
-		{name: "leaving in another way", in: `{"mode":"drain","leaving":"firm"}`, err: `leaving "firm" is not`},
+		{name: "leaving as a later version may", in: `{"mode":"drain","leaving":"later"}`, err: `leaving "later" is not`},
 		{name: "misspelt end", in: `{"mode":"drain","untill":"2026-03-01T13:30:00Z"}`, err: `unknown field "untill"`},
 		{name: "end in the year 10000", in: `{"mode":"drain","until":"9999-12-31T23:59:59-01:00"}`, err: "year outside"},
 		{name: "end without a zone", in: `{"mode":"drain","until":"2026-03-01 13:30"}`, err: "pars"},

@@ -24,7 +24,8 @@ const (
 const Unreadable = "hold-unreadable"
 
 // Leaving says what a hold waits for before balancers are told of it. A work that makes the master
-// unfit may begin once the hold is firm.
+// unfit may begin once the hold is firm. A file with any other value, as of a later version, cannot be read: it counts
+// as [Maint], firm. Whatever a later version adds must be written as one of these.
 type Leaving string
 
 // The values of [Hold.Leaving], from the least to the most patient.
@@ -44,7 +45,7 @@ const (
 	LeavingByView Leaving = "view"
 )
 
-// patience orders the values. It is negative for any other text.
+// patience orders the values. It is negative for any other text, which is the least patient.
 func (l Leaving) patience() int {
 	return slices.Index([]Leaving{Firm, LeavingBesideSpare, LeavingWithSlot, LeavingInTurn, LeavingByView}, l)
 }

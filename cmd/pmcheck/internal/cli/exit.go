@@ -103,8 +103,6 @@ func explainLeft(left *leave.Error, err error) *exitError {
 	switch left.Kind {
 	case leave.NotIdle:
 		e.status = exitTimeout
-	case leave.Taken: // it may be the hold of a with-hold whose command still runs
-		e.hint = "wait until that work is done, or use another holder: --hold"
 	case leave.Silent:
 		e.hint = "systemctl restart pmcheck, or insist with --force"
 	default:

@@ -16,6 +16,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -64,12 +65,13 @@ func withHold(c *cli.Context) error {
 
 	line := text.Printable(strings.Join(work.Args, " "), 200)
 	r := requestOf(c, drain.Drain)
-	r.New = true
 	r.Idle = true
 	r.For = heldOn
 	r.Hold.Reason = cmp.Or(r.Hold.Reason, line)
 	h := hostOf(c)
+	h.forCommand = true
 	h.world.Changed = h.printHoldOfCommand
+	h.world.Holds = &ownHolds{Holds: h.world.Holds}
 	set, err := promptly(c.Context, func() (drain.Hold, error) { return h.takeOut(c, r) })
 	if err != nil {
 		h.world.Note("not run: " + line)
@@ -96,6 +98,32 @@ func withHold(c *cli.Context) error {
 		return err
 	}
 	return h.comeBack(c.Context, r.Hold.Service, durationOf(c, "return"))
+}
+
+// ownHolds are holds whose holder must not hold yet: a hold of the same name is another party's, perhaps of a with-hold
+// whose command still runs.
+type ownHolds struct {
+	leave.Holds
+	isSet bool // the hold of this command is there
+}
+
+// Change implements leave.Holds.
+func (o *ownHolds) Change(
+	holder string, service drain.Service, next func(old drain.Hold) (drain.Hold, error),
+) (drain.Hold, error) {
+	set, err := o.Holds.Change(holder, service, func(old drain.Hold) (drain.Hold, error) {
+		isTaken := old.Mode != "" && !o.isSet
+		if isTaken {
+			err := fmt.Errorf("%s holds already: %s", old.Holder, old)
+			hint := "wait until that work is done, or use another holder: --hold"
+			return old, &exitError{status: exitRefused, err: err, hint: hint}
+		}
+		return next(old)
+	})
+	if err == nil {
+		o.isSet = set.Mode != ""
+	}
+	return set, err
 }
 
 // printHoldOfCommand prints that a hold was "held" or "lifted". It leaves out the end, which is renewed until the

@@ -29,6 +29,8 @@ type host struct {
 	settings config.Config
 	progress *progress
 	out      io.Writer
+
+	forCommand bool // the hold is for the command of a with-hold
 }
 
 // worldOf returns the world of this host. Say, Note and Changed are the caller's to set.
@@ -139,8 +141,7 @@ func (h *host) takeOut(c *cli.Context, r leave.Request) (drain.Hold, error) {
 	}
 
 	// with-hold lifts its hold after an error, and renews its end until then.
-	forWithHold := r.New
-	if err != nil && !forWithHold {
+	if err != nil && !h.forCommand {
 		h.world.Note("the hold stays")
 	}
 
@@ -148,7 +149,7 @@ func (h *host) takeOut(c *cli.Context, r leave.Request) (drain.Hold, error) {
 	if !interrupted {
 		err = errors.Join(err, h.report(c.Context, r.Hold.Service, set))
 	}
-	if err == nil && r.For > 0 && !forWithHold {
+	if err == nil && r.For > 0 && !h.forCommand {
 		h.print("ends by itself at %s", set.Until.Local().Format(time.DateTime))
 	}
 	return set, err

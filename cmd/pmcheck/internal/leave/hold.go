@@ -3,7 +3,6 @@ package leave
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -28,9 +27,6 @@ func (d *departure) hold(level drain.Leaving) error {
 
 	h := d.want.Hold
 	set, err := d.world.Holds.Change(h.Holder, h.Service, func(old drain.Hold) (drain.Hold, error) {
-		if d.want.New && old.Mode != "" {
-			return old, &Error{Kind: Taken, Text: fmt.Sprintf("%s holds already: %s", old.Holder, old)}
-		}
 		return d.merged(old, level), nil
 	})
 	if err != nil {

@@ -30,9 +30,6 @@ type Request struct {
 	Hold drain.Hold
 	// For is how long the hold lasts from the moment that it is firm; 0 means until Hold.Until.
 	For time.Duration
-	// New says that the holder must not hold yet: a hold of the same name is another party's.
-	New bool
-
 	// Wait is the limit of a command.
 	Wait time.Duration
 	// Idle says that the last agent must have finished, too.
@@ -55,7 +52,6 @@ type Kind int
 const (
 	Refused Kind = iota // the last server, or a slot or a turn that did not come
 	NotIdle             // balancers were not told, or agents are left
-	Taken               // another party holds under the same name
 	Silent              // the daemon does not answer, and runs or may start
 )
 

@@ -88,7 +88,6 @@ func TestOut(t *testing.T) {
 	now := func(r *leave.Request) { r.Now = true }
 	force := func(r *leave.Request) { r.Force = true }
 	idle := func(r *leave.Request) { r.Idle = true }
-	isNew := func(r *leave.Request) { r.New = true }
 	within := func(d time.Duration) func(*leave.Request) { return func(r *leave.Request) { r.Wait = d } }
 	turn := func(d time.Duration) func(*leave.Request) { return func(r *leave.Request) { r.Stop.Limits.Turn = d } }
 	shutdown := func(r *leave.Request) { r.Stop.Ask = guardOf(drain.Guard, shuttingDown).Ask }
@@ -659,14 +658,6 @@ func TestOut(t *testing.T) {
 			within:  2 * time.Minute,
 		},
 		{
-			name:    "another party holds under the name",
-			setup:   holds,
-			request: command(isNew),
-			kind:    leave.Taken,
-			err:     "operator holds already",
-			holds:   firm,
-		},
-		{
 			name:    "a hold that cannot be read stays firm: work may have begun",
 			setup:   torn,
 			request: command(),
@@ -1012,24 +1003,6 @@ func TestABudgetIsToldOfTheMaster(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestAHoldOfAnotherPartyIsNotTouched: not even its reason is another one afterwards.
-func TestAHoldOfAnotherPartyIsNotTouched(t *testing.T) {
-	ordinary(2).run(t, func(ctx context.Context, p *pool) {
-		m := p.members[0]
-		first := command(func(r *leave.Request) { r.Hold.Reason = "backup"; r.Now = true })
-		set, err := leave.Out(ctx, m.world(), first)
-		if err != nil {
-			t.Fatal(err)
-		}
-		second := command(func(r *leave.Request) { r.Hold.Reason = "upgrade"; r.New = true })
-		_, err = leave.Out(ctx, m.world(), second)
-		e, is := errors.AsType[*leave.Error](err)
-		if holds := m.Read().Holds(); !is || e.Kind != leave.Taken || len(holds) != 1 || holds[0] != set {
-			t.Errorf("%v; held: %v", err, holds)
-		}
-	})
 }
 
 // TestAStopWaitsForADatabaseThatRestarts: it goes on without a slot only after a while, and then says so.
