@@ -23,7 +23,7 @@ func layers() [][]string {
 		{"fleet", "page", "metrics"},
 		{"status"},
 		{"front", "balancer", "budget", "monitor"},
-		{"config", "obstacle", "check/checktest"},
+		{"config", "blocker", "check/checktest"},
 		{"answer"},
 		{"check", "drain", "systemd"},
 		{"sockets"},

@@ -7,16 +7,16 @@
 // Not every client counts for every question. Each question is a method of [List]:
 //
 //	may one more check keep the master?     the balancer that asks, by Rule
-//	does its view matter to the others?     Rule.matters: not if it hides the hold, or is lone and no backend of turns
-//	must it have let go of the master?      Hearing, and Counts; not Lone while the hold is leaving
-//	does it forbid a command?               Hearing, WithAgents, Lone, if it sends
-//	are its agents left to this master?     AllLone; AllStranded, be it for a moment; not beside MayCount
+//	does its view matter to the others?     Rule.matters: not if it hides the hold; nor of an only server, but for turns
+//	must it have let go of the master?      Hearing, and Counts; not OnlyServer while the hold is leaving
+//	does it forbid a command?               Hearing, WithAgents, OnlyServer, if it sends
+//	are its agents left to this master?     AllOnlyServer; AllStranded, be it for a moment; not beside MayCount
 //	does its view replace the fleet?        Decide: only if the setting balancers lists it
 //	does it end the wait of a young daemon? the setting balancers has no address that has not asked
 //	does it follow a hold blindly?          Hearing, Blind: the fleet is asked once more
 //	does it show that others may serve?     Hearing, Pool
-//	does it keep the gate open?             Hearing, Sending, and not Lone while the hold is leaving
-//	do its connections count?               not if LoneAt its address
+//	does it keep the gate open?             Hearing, Sending, and not OnlyServer while the hold is leaving
+//	do its connections count?               not if OnlyServerAt its address
 //	are its sessions those of this master?  Counting, where the kernel does not show the connections
 package balancer
 
@@ -153,10 +153,10 @@ func (b *Balancer) Missing(now time.Time) (servers int, since time.Duration) {
 	return b.servers(b.OthersWeight - others), since
 }
 
-// Lone reports whether the balancer has this master alone: it shows no other server, is not in the middle of its
-// start, and expects none back. A backend for the only CA is lone, and a pool is whose other servers have been gone
-// for ExpectedBack.
-func (b *Balancer) Lone(now time.Time) bool {
+// OnlyServer reports whether this master is the only server of the balancer: it shows no other, is not in the middle
+// of its start, and expects none back. So it is of a backend for the only CA, and of a pool whose other servers have
+// been gone for ExpectedBack.
+func (b *Balancer) OnlyServer(now time.Time) bool {
 	if b.View == nil {
 		return false
 	}

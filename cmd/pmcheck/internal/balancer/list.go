@@ -92,16 +92,16 @@ func (l List) Counting() List {
 	return l.keep(func(b *Balancer) bool { return b.View != nil && !b.Turns() })
 }
 
-// Lone returns the balancers that have this master alone.
-func (l List) Lone(now time.Time) List {
-	return l.keep(func(b *Balancer) bool { return b.Lone(now) })
+// OnlyServer returns the balancers of which this master is the only server.
+func (l List) OnlyServer(now time.Time) List {
+	return l.keep(func(b *Balancer) bool { return b.OnlyServer(now) })
 }
 
-// AllLone reports whether there are balancers, and none but this master can serve their agents. What only takes
+// AllOnlyServer reports whether there are balancers, and none but this master can serve their agents. What only takes
 // turns has no agents.
-func (l List) AllLone(now time.Time) bool {
+func (l List) AllOnlyServer(now time.Time) bool {
 	agents := l.WithAgents()
-	return len(agents) > 0 && !agents.any(func(b *Balancer) bool { return !b.Lone(now) })
+	return len(agents) > 0 && !agents.any(func(b *Balancer) bool { return !b.OnlyServer(now) })
 }
 
 // AllStranded reports whether there are balancers, and each of them sends its agents to this master because it has no
@@ -113,7 +113,7 @@ func (l List) AllStranded() bool {
 
 // Pool returns the balancers that show another server, expect one back, or have just started.
 func (l List) Pool(now time.Time) List {
-	return l.keep(func(b *Balancer) bool { return b.View != nil && !l.onlyTurns(b) && !b.Lone(now) })
+	return l.keep(func(b *Balancer) bool { return b.View != nil && !l.onlyTurns(b) && !b.OnlyServer(now) })
 }
 
 // Turns returns the backends without agents.
@@ -151,11 +151,11 @@ func (l List) Decide(service drain.Service, mode drain.Mode, now time.Time) bool
 	return len(hearing.Trusted().Pool(now)) > 0 && len(hearing.Blind()) == 0
 }
 
-// LoneAt reports whether trusted balancers at an address all have this master alone: their agents can go nowhere
+// OnlyServerAt reports whether trusted balancers at an address all have this master alone: their agents can go nowhere
 // else, so a stop does not wait for their connections.
-func (l List) LoneAt(source netip.Addr, now time.Time) bool {
+func (l List) OnlyServerAt(source netip.Addr, now time.Time) bool {
 	there := l.keep(func(b *Balancer) bool { return b.Source == source })
-	return len(there) > 0 && !there.any(func(b *Balancer) bool { return !b.Listed || !b.Lone(now) })
+	return len(there) > 0 && !there.any(func(b *Balancer) bool { return !b.Listed || !b.OnlyServer(now) })
 }
 
 // Sources returns the addresses of the balancers that send their view, each once.

@@ -68,11 +68,11 @@ func TestWhichBalancersCount(t *testing.T) {
 		"still sends": {hearing.Sending(now), "pair expects alone alone-listed widowed starts turn " +
 			"pair-listed"},
 		"follows blindly":         {hearing.Blind(), "blind blind-listed"},
-		"has this master alone":   {hearing.Lone(now), "alone alone-listed widowed turn"},
+		"has this master alone":   {hearing.OnlyServer(now), "alone alone-listed widowed turn"},
 		"shows or expects others": {hearing.Pool(now), "pair expects out starts pair-listed"},
 		"may prove to count":      {hearing.MayCount(), "newcomer nearly"},
 		"is trusted":              {hearing.Trusted(), "alone-listed blind-listed pair-listed"},
-		"does not have it alone": {hearing.Without(hearing.Lone(now)), "pair expects out starts blind blind-listed " +
+		"does not have it alone": {hearing.Without(hearing.OnlyServer(now)), "pair expects out starts blind blind-listed " +
 			"person newcomer nearly here pair-listed"},
 	} {
 		if got := nodes(tt.got); got != tt.want {
@@ -91,7 +91,7 @@ func TestOneVoiceAloneDecidesNothing(t *testing.T) {
 	now := time.Now()
 	for _, tt := range []struct {
 		nodes    string
-		allLone  bool
+		allOnly  bool
 		stranded bool
 		decide   bool
 	}{
@@ -114,8 +114,8 @@ func TestOneVoiceAloneDecidesNothing(t *testing.T) {
 		{"blind-listed", false, false, false},
 	} {
 		list := everyKind(now).pick(tt.nodes)
-		if allLone := list.AllLone(now); allLone != tt.allLone {
-			t.Errorf("%q: all are lone: %v, want %v", tt.nodes, allLone, tt.allLone)
+		if allOnly := list.AllOnlyServer(now); allOnly != tt.allOnly {
+			t.Errorf("%q: is the only server of all: %v, want %v", tt.nodes, allOnly, tt.allOnly)
 		}
 		if stranded := list.AllStranded(); stranded != tt.stranded {
 			t.Errorf("%q: all are stranded: %v, want %v", tt.nodes, stranded, tt.stranded)
@@ -224,12 +224,12 @@ func TestConnectionsOfAnAddressCountUnlessItIsTrustedAndLone(t *testing.T) {
 		{list.pick("pair-listed"), false},
 		{shared, false}, // the CA's backend and the pool have one HAProxy
 	} {
-		if got := tt.list.LoneAt(tt.list[0].Source, now); got != tt.want {
+		if got := tt.list.OnlyServerAt(tt.list[0].Source, now); got != tt.want {
 			t.Errorf("case %d: %v, want %v", i, got, tt.want)
 		}
 	}
-	if list.LoneAt(netip.MustParseAddr("203.0.113.9"), now) {
-		t.Error("an address that does not ask is that of a lone balancer")
+	if list.OnlyServerAt(netip.MustParseAddr("203.0.113.9"), now) {
+		t.Error("an address that does not ask is that of a balancer with this only server")
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -44,7 +44,7 @@ func NewRule(m answer.Moment, leaves func(service drain.Service) bool, maxOut an
 // Keeps returns, for each balancer of the service that keeps a master which is leaving, why it does. If the master is
 // ready, it returns why they would keep it. With a budget, which counts the masters that are out, they would only ask
 // for another server.
-func (r Rule) Keeps(all List, budget bool) (list []obstacle.Obstacle) {
+func (r Rule) Keeps(all List, budget bool) (list []blocker.Blocker) {
 	trial := r.mode == drain.Ready
 	if trial {
 		r.mode = drain.Drain
@@ -65,7 +65,7 @@ func (r Rule) Keeps(all List, budget bool) (list []obstacle.Obstacle) {
 			continue
 		}
 		// Without a hold every balancer has the master in, so all but the first would wait for another.
-		if trial && why.Kind == obstacle.Order {
+		if trial && why.Kind == blocker.Order {
 			continue
 		}
 		why.Of = b.Label() // the reason may be another balancer
@@ -116,7 +116,7 @@ func (r Rule) decideUnknown(view string) Decision {
 
 // keptBy reports whether balancer b keeps the master, and why: it is then answered by the verdict, as if
 // there was no hold. all are the balancers that still ask, b among them.
-func (r Rule) keptBy(b *Balancer, all List) (why obstacle.Obstacle, keeps bool) {
+func (r Rule) keptBy(b *Balancer, all List) (why blocker.Blocker, keeps bool) {
 	if !r.hasSay(b) {
 		return why, false
 	}
@@ -127,7 +127,7 @@ func (r Rule) keptBy(b *Balancer, all List) (why obstacle.Obstacle, keeps bool) 
 
 	// All that is known is that the holds are not: agents stay where no view shows that they can go elsewhere.
 	if !b.SendsView() {
-		return b.needs(obstacle.Turn, "sends no view, and the holds cannot be read"), true
+		return b.needs(blocker.Needed, "sends no view, and the holds cannot be read"), true
 	}
 
 	if b.Spare() == 0 { // its agents would go nowhere; a pool whose other server has died heals by itself
@@ -162,7 +162,7 @@ func (r Rule) isOutAnyway(b *Balancer) bool {
 // mustWait reports whether balancer b, which has the master in, may not miss it yet: it must be able to do without this
 // master now and at the check before, no other balancer may show that it cannot, and each balancer before it, by node
 // and name, must have the master out.
-func (r Rule) mustWait(b *Balancer, all List) (why obstacle.Obstacle, waits bool) {
+func (r Rule) mustWait(b *Balancer, all List) (why blocker.Blocker, waits bool) {
 	if r.unseen { // another may come first
 		return TooMany(), true
 	}
@@ -170,7 +170,7 @@ func (r Rule) mustWait(b *Balancer, all List) (why obstacle.Obstacle, waits bool
 		return b.without(r.now), true
 	}
 	if !b.fitted {
-		return b.needs(obstacle.Turn, "has had enough other servers in one check only"), true
+		return b.needs(blocker.Needed, "has had enough other servers in one check only"), true
 	}
 
 	for _, o := range r.others(b, all) {
@@ -181,7 +181,7 @@ func (r Rule) mustWait(b *Balancer, all List) (why obstacle.Obstacle, waits bool
 			return o.without(r.now), true
 		}
 		if o.Sends(r.now) && o.before(b) {
-			return o.needs(obstacle.Order, "comes first"), true
+			return o.needs(blocker.Order, "comes first"), true
 		}
 	}
 	return why, false
@@ -189,12 +189,12 @@ func (r Rule) mustWait(b *Balancer, all List) (why obstacle.Obstacle, waits bool
 
 // takesBack reports whether balancer b, which has the master out, takes it back: out of order, or because it misses
 // too many servers.
-func (r Rule) takesBack(b *Balancer, all List) (why obstacle.Obstacle, takesBack bool) {
+func (r Rule) takesBack(b *Balancer, all List) (why blocker.Blocker, takesBack bool) {
 	// A balancer before this one has taken the master back, or has not let it go since the hold was set again. Another
 	// master may leave that one meanwhile, and then wait for this one, for ever.
 	for _, o := range r.others(b, all) {
 		if o.Sends(r.now) && o.before(b) {
-			return o.needs(obstacle.Order, "comes first"), true
+			return o.needs(blocker.Order, "comes first"), true
 		}
 	}
 
@@ -225,15 +225,15 @@ func (r Rule) others(b *Balancer, all List) List {
 	return all.keep(func(o *Balancer) bool { return o.key() != b.key() && r.matters(o) })
 }
 
-// matters reports whether what a balancer says matters to the others. A lone balancer keeps the master until the
-// hold is firm, so nothing waits for it.
+// matters reports whether what a balancer says matters to the others. A balancer of which this is the only server keeps
+// the master until the hold is firm, so nothing waits for it.
 func (r Rule) matters(o *Balancer) bool {
 	concerned := o.SendsView() && !o.Hides(r.mode) && r.leaves(o.Service) && !r.isOutAnyway(o)
 	// A master that is back in the pool before it is back in the backend of the turns could cross another master.
 	if o.Turns() && o.Pooled() {
 		return concerned
 	}
-	return concerned && !o.Lone(r.now)
+	return concerned && !o.OnlyServer(r.now)
 }
 
 // Pooled reports whether the balancer has ever had another server.
@@ -255,11 +255,11 @@ func (b *Balancer) fits(maxOut answer.MaxOut, now time.Time) bool {
 }
 
 // without says which server the balancer cannot do without: this one, or a server that is missing.
-func (b *Balancer) without(now time.Time) obstacle.Obstacle {
+func (b *Balancer) without(now time.Time) blocker.Blocker {
 	others := b.View.OthersWeight()
 	isDoubted := b.Spare() == 0 && others > 0
 	if isDoubted {
-		return b.needs(obstacle.Turn, "has just started, and may not have checked its other servers yet")
+		return b.needs(blocker.Needed, "has just started, and may not have checked its other servers yet")
 	}
 
 	missing, since := b.Missing(now)
@@ -267,33 +267,33 @@ func (b *Balancer) without(now time.Time) obstacle.Obstacle {
 		return b.Alone()
 	}
 	if others == 0 {
-		return b.needs(obstacle.Turn, "has no other server than %s now, and has been missing one for %s",
+		return b.needs(blocker.Needed, "has no other server than %s now, and has been missing one for %s",
 			b.Server(), text.Age(since))
 	}
-	return b.needs(obstacle.Turn, "has been missing a server for %s (the others weigh %d of %d)",
+	return b.needs(blocker.Needed, "has been missing a server for %s (the others weigh %d of %d)",
 		text.Age(since), others, b.OthersWeight)
 }
 
-// needs returns the obstacle that the balancer cannot do without this master yet.
-func (b *Balancer) needs(kind obstacle.Kind, format string, args ...any) obstacle.Obstacle {
-	why := obstacle.New(kind, "balancer %s %s", b.Label(), fmt.Sprintf(format, args...))
+// needs returns the blocker that the balancer cannot do without this master yet.
+func (b *Balancer) needs(kind blocker.Kind, format string, args ...any) blocker.Blocker {
+	why := blocker.New(kind, "balancer %s %s", b.Label(), fmt.Sprintf(format, args...))
 	why.Of = b.Label()
 	return why
 }
 
 // TooMany says that a balancer may ask that is not remembered.
-func TooMany() obstacle.Obstacle {
-	return obstacle.New(obstacle.Unseen, "more balancers ask than are remembered: set balancers in pmcheck.yaml")
+func TooMany() blocker.Blocker {
+	return blocker.New(blocker.Unknown, "more balancers ask than are remembered: set balancers in pmcheck.yaml")
 }
 
 // UnreadableView says that it is not known which servers the balancer has.
-func (b *Balancer) UnreadableView() obstacle.Obstacle {
-	return b.needs(obstacle.Unseen, "sends a view that cannot be read: are its names longer than %d characters?", maxText)
+func (b *Balancer) UnreadableView() blocker.Blocker {
+	return b.needs(blocker.Unknown, "sends a view that cannot be read: are its names longer than %d characters?", maxText)
 }
 
 // Alone says that the balancer has no other server.
-func (b *Balancer) Alone() obstacle.Obstacle {
-	return b.needs(obstacle.Last, "has no other server than %s", b.Server())
+func (b *Balancer) Alone() blocker.Blocker {
+	return b.needs(blocker.OnlyServer, "has no other server than %s", b.Server())
 }
 
 // before orders balancers, the same on each master: by node, then by the name of the backend.

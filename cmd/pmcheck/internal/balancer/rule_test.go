@@ -11,7 +11,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -244,7 +244,7 @@ func TestTwoServersOfABackendDoNotWaitForEachOther(t *testing.T) {
 	}
 }
 
-// TestWhatWouldKeepAReadyMaster: the order of balancers is no obstacle before one leaves, and with a budget only a
+// TestWhatWouldKeepAReadyMaster: the order of balancers is no blocker before one leaves, and with a budget only a
 // spare server matters.
 func TestWhatWouldKeepAReadyMaster(t *testing.T) {
 	now := time.Now()
@@ -279,7 +279,7 @@ func TestWhatWouldKeepAReadyMaster(t *testing.T) {
 	} {
 		for budget, want := range map[bool]string{false: tt.without, true: tt.with} {
 			r := fakeHolds{mode: drain.Ready}.rule("server", answer.MaxOut{Number: 1}, now)
-			if got := obstacle.Summary(r.Keeps(tt.balancers, budget)); got != want {
+			if got := blocker.Summary(r.Keeps(tt.balancers, budget)); got != want {
 				t.Errorf("%s, budget %v: %q, want %q", tt.name, budget, got, want)
 			}
 		}

@@ -15,10 +15,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -107,15 +107,15 @@ func explainLeft(left *leave.Error, err error) *exitError {
 		e.hint = "systemctl restart pmcheck, or insist with --force"
 	default:
 		e.hint = "wait longer with --timeout 20m, or insist with --force"
-		if isLast(left.Left) {
+		if isOnlyServer(left.Left) {
 			e.hint = "bring another master up first, hold catalogs only (--service server), or insist with --force"
 		}
 	}
 	return e
 }
 
-func isLast(left []status.Obstacle) bool {
-	return slices.ContainsFunc(left, func(o status.Obstacle) bool { return o.Kind == obstacle.Last })
+func isOnlyServer(left []status.Blocker) bool {
+	return slices.ContainsFunc(left, func(o status.Blocker) bool { return o.Kind == blocker.OnlyServer })
 }
 
 // fileHint returns what helps against an error of a file; empty if nothing is known to.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -88,11 +88,11 @@ func mayLeave(c *cli.Context, hold drain.Hold) error {
 		return err
 	}
 
-	obstacles := h.world.Keeps(c.Context, st, hold.Service, hold.Mode)
-	for _, line := range obstacle.Texts(obstacles, len(obstacles)) {
+	blockers := h.world.Keeps(c.Context, st, hold.Service, hold.Mode)
+	for _, line := range blocker.Texts(blockers, len(blockers)) {
 		fmt.Fprintln(c.App.Writer, line)
 	}
-	if len(obstacles) > 0 {
+	if len(blockers) > 0 {
 		return statusOnly(exitRefused)
 	}
 	_, err = fmt.Fprintln(c.App.Writer, "may leave now")

@@ -10,7 +10,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/text"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
@@ -74,7 +74,7 @@ func service(w io.Writer, s status.ServiceStatus, st status.Status) {
 
 	may, because := st.MayRestart(s)
 	row(w, "restart", may)
-	for _, line := range obstacle.Texts(because, 5) {
+	for _, line := range blocker.Texts(because, 5) {
 		row(w, "", line)
 	}
 }

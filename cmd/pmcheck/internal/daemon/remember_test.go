@@ -15,9 +15,9 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/checktest"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -41,15 +41,15 @@ func TestRestartForgetsNoBalancer(t *testing.T) {
 		if !s.ListensSince.Equal(began) {
 			t.Errorf("after a restart, balancers have been heard since %s, want %s", s.ListensSince, began)
 		}
-		if last := s.Services[0].Keeps; len(last) != 1 || last[0].Kind != obstacle.Last {
+		if last := s.Services[0].Keeps; len(last) != 1 || last[0].Kind != blocker.OnlyServer {
 			t.Errorf("after a restart, the last server of lb1: %+v", last)
 		}
 	}
 	r.hold(drain.Drain)
 	r.waitUntil(func() bool { return r.Status(time.Now()).Services[0].Mode == drain.Drain })
-	notTold := func(o status.Obstacle) bool { return o.Kind == obstacle.Balancer }
-	if list := r.Status(time.Now()).Services[0].Obstacles; !slices.ContainsFunc(list, notTold) {
-		t.Errorf("a balancer that has not asked since is not an obstacle: %+v", list)
+	notTold := func(o status.Blocker) bool { return o.Kind == blocker.Balancer }
+	if list := r.Status(time.Now()).Services[0].Blockers; !slices.ContainsFunc(list, notTold) {
+		t.Errorf("a balancer that has not asked since is not a blocker: %+v", list)
 	}
 	r.config.Balancers = []netip.Prefix{netip.MustParsePrefix("198.51.100.1/32")}
 	r.stop()

@@ -11,7 +11,7 @@ import (
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
-// Status returns the status of the daemon at the time now, with the obstacles of each
+// Status returns the status of the daemon at the time now, with the blockers of each
 // service.
 func (d *Daemon) Status(now time.Time) status.Status {
 	facts := d.facts(now)

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 )
 
-func texts(obstacles []obstacle.Obstacle) string {
+func texts(blockers []blocker.Blocker) string {
 	var list []string
-	for _, o := range obstacles {
+	for _, o := range blockers {
 		list = append(list, string(o.Kind)+": "+o.Text)
 	}
 	return strings.Join(list, "; ")
@@ -24,7 +24,7 @@ func TestJudge(t *testing.T) {
 	serves := func(d time.Duration) fleet.Witness { return fleet.Witness{Host: "m2", Code: 200, For: d} }
 	out := func(d time.Duration) fleet.Witness { return fleet.Witness{Host: "m3", Code: 503, For: d} }
 	silent := fleet.Witness{Host: "m4"}
-	const nobody = "turn: no other master of the fleet has served for 30s"
+	const nobody = "needed: no other master of the fleet has served for 30s"
 	for _, tt := range []struct {
 		name   string
 		others []fleet.Witness
@@ -32,15 +32,15 @@ func TestJudge(t *testing.T) {
 	}{
 		{"two may be out", []fleet.Witness{serves(time.Hour), out(time.Minute)}, ""},
 		{"two may be out, and are", []fleet.Witness{serves(time.Hour), out(40 * time.Second), out(40 * time.Second)},
-			"turn: m3 of the fleet does not serve: 503, for 40s; turn: m3 of the fleet does not serve: 503, for 40s"},
+			"needed: m3 of the fleet does not serve: 503, for 40s; needed: m3 of the fleet does not serve: 503, for 40s"},
 		{"two may be out, and the only other is", []fleet.Witness{out(40 * time.Second)}, nobody},
 		{"one serves", []fleet.Witness{serves(30 * time.Second)}, ""},
 		{"it has served for too short", []fleet.Witness{serves(29 * time.Second)}, nobody},
 		{"another is out", []fleet.Witness{serves(time.Hour), out(40 * time.Second)},
-			"turn: m3 of the fleet does not serve: 503, for 40s"},
+			"needed: m3 of the fleet does not serve: 503, for 40s"},
 		{"another has been out for long", []fleet.Witness{serves(time.Hour), out(15 * time.Minute)}, ""},
 		{"the only other one has been out for long", []fleet.Witness{out(time.Hour)},
-			"last: no other master of the fleet serves"},
+			"only_server: no other master of the fleet serves"},
 		{"a silent one", []fleet.Witness{serves(time.Hour), silent}, ""},
 		{"only a silent one", []fleet.Witness{silent}, nobody},
 		{"the fleet is this master", nil, ""},
@@ -50,13 +50,13 @@ func TestJudge(t *testing.T) {
 			maxOut.Number = 2
 		}
 		v := fleet.Judge(tt.others, maxOut)
-		if got := texts(v.Obstacles); got != tt.want || (len(v.Silent) > 0) != strings.Contains(tt.name, "silent") {
+		if got := texts(v.Blockers); got != tt.want || (len(v.Silent) > 0) != strings.Contains(tt.name, "silent") {
 			t.Errorf("%s: %s, silent %q; want %s", tt.name, got, v.Silent, tt.want)
 		}
 	}
 
 	three := []fleet.Witness{serves(time.Hour), serves(time.Hour), out(time.Minute)}
-	if list := fleet.Judge(three, answer.MaxOut{Number: 50, Percent: true}).Obstacles; len(list) > 0 {
+	if list := fleet.Judge(three, answer.MaxOut{Number: 50, Percent: true}).Blockers; len(list) > 0 {
 		t.Errorf("half of a fleet of four, this master included, may be out: %s", texts(list))
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 )
 
 // servesFor is how long another master must have served to be relied on.
@@ -15,11 +15,11 @@ const servesFor = 30 * time.Second
 
 // View is what the other masters of a fleet say, and what of that keeps a master from leaving.
 type View struct {
-	Obstacles []obstacle.Obstacle
-	Silent    []string // members that do not answer
-	Serving   int      // members that answer 200
-	Out       int      // members that do not serve, and are expected back
-	Others    int      // all members but this master
+	Blockers []blocker.Blocker
+	Silent   []string // members that do not answer
+	Serving  int      // members that answer 200
+	Out      int      // members that do not serve, and are expected back
+	Others   int      // all members but this master
 }
 
 // Judge counts what the other masters of a fleet say. Another master must have served for 30 s, and with this master
@@ -28,7 +28,7 @@ type View struct {
 func Judge(others []Witness, maxOut answer.MaxOut) View {
 	v := View{Others: len(others)}
 	reliable := 0
-	var outs []obstacle.Obstacle
+	var outs []blocker.Blocker
 	for _, w := range others {
 		switch {
 		case w.Code == 0:
@@ -40,7 +40,7 @@ func Judge(others []Witness, maxOut answer.MaxOut) View {
 			}
 		case w.For < balancer.ExpectedBack:
 			v.Out++
-			outs = append(outs, obstacle.New(obstacle.Turn,
+			outs = append(outs, blocker.New(blocker.Needed,
 				"%s of the fleet does not serve: %d, for %s", w.Host, w.Code, text.Age(w.For)))
 		default: // it is not expected back
 		}
@@ -48,7 +48,7 @@ func Judge(others []Witness, maxOut answer.MaxOut) View {
 
 	tooMany := v.Out >= maxOut.Of(len(others)+1)
 	if tooMany {
-		v.Obstacles = outs
+		v.Blockers = outs
 		return v
 	}
 
@@ -58,10 +58,10 @@ func Judge(others []Witness, maxOut answer.MaxOut) View {
 	}
 	mayServeSoon := v.Serving+v.Out+len(v.Silent) > 0
 	if mayServeSoon {
-		v.Obstacles = obstacle.Only(obstacle.Turn, "no other master of the fleet has served for %s",
+		v.Blockers = blocker.Only(blocker.Needed, "no other master of the fleet has served for %s",
 			text.Duration(servesFor))
 		return v
 	}
-	v.Obstacles = obstacle.Only(obstacle.Last, "no other master of the fleet serves")
+	v.Blockers = blocker.Only(blocker.OnlyServer, "no other master of the fleet serves")
 	return v
 }

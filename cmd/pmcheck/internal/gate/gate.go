@@ -200,8 +200,8 @@ func (g *Gate) sends(ctx context.Context, leaving bool) string {
 
 	hearing := st.Balancers.Hearing(drain.Master, st.Master().Mode)
 	if leaving {
-		// Lone balancers send until the hold is firm.
-		hearing = hearing.Without(hearing.Lone(st.Time))
+		// A balancer of which this is the only server sends until the hold is firm.
+		hearing = hearing.Without(hearing.OnlyServer(st.Time))
 	}
 	if sending := hearing.Sending(st.Time); len(sending) > 0 {
 		return "balancer " + sending[0].Label() + " still sends"

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -36,12 +36,12 @@ func Back(ctx context.Context, w World, limit time.Duration, holders ...string) 
 	}
 
 	began := time.Now()
-	late, err := w.waitUntilClear(ctx, limit, 0, func(s status.Status) []status.Obstacle {
+	late, err := w.waitUntilClear(ctx, limit, 0, func(s status.Status) []status.Blocker {
 		if s.Healthy(began) {
 			return nil
 		}
 		v := s.Master().Verdict
-		return obstacle.Only(obstacle.Answer, "held until the master serves: %s: %s", v.Health, v.Reason)
+		return blocker.Only(blocker.Answer, "held until the master serves: %s: %s", v.Health, v.Reason)
 	})
 	if err != nil {
 		return fmt.Errorf("the hold stays: %w", err)
@@ -73,13 +73,13 @@ func (w World) liftAll(ctx context.Context, held []drain.Hold) error {
 // InService waits until a service has been in service for a moment. The error
 // wraps ErrNotBack once limit is over, or is the error of ctx.
 func (w World) InService(ctx context.Context, service drain.Service, limit time.Duration) error {
-	inService := func(s status.Status) []status.Obstacle { return s.InService(service) }
+	inService := func(s status.Status) []status.Blocker { return s.InService(service) }
 	left, err := w.waitUntilClear(ctx, limit, status.ClearFor, inService)
 	if err != nil {
 		return err
 	}
 	if left != nil {
-		return fmt.Errorf("%w within %s: %s", ErrNotBack, limit, obstacle.Summary(left))
+		return fmt.Errorf("%w within %s: %s", ErrNotBack, limit, blocker.Summary(left))
 	}
 	return nil
 }
@@ -87,16 +87,16 @@ func (w World) InService(ctx context.Context, service drain.Service, limit time.
 // waitUntilClear reads the status until nothing has been in the way for settled, or limit is over. It returns what was
 // in the way last, and nil if nothing is. The error is that of ctx.
 func (w World) waitUntilClear(ctx context.Context, limit, settled time.Duration,
-	judge func(s status.Status) []status.Obstacle) (left []status.Obstacle, err error) {
+	judge func(s status.Status) []status.Blocker) (left []status.Blocker, err error) {
 	end := time.Now().Add(limit)
-	left = obstacle.Only(obstacle.Unknown, "not clear for %s", settled)
+	left = blocker.Only(blocker.Unknown, "not clear for %s", settled)
 	var since time.Time // since when nothing has been in the way; zero while something is
 	for ; ; pause(ctx, w.Every) {
 		st, err := w.Status(ctx)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		list := obstacle.NotKnown(err)
+		list := blocker.NotKnown(err)
 		if err == nil {
 			list = judge(st)
 		}
@@ -117,7 +117,7 @@ func (w World) waitUntilClear(ctx context.Context, limit, settled time.Duration,
 			return left, nil
 		}
 		if !isClear {
-			w.Say(obstacle.Summary(list))
+			w.Say(blocker.Summary(list))
 		}
 	}
 }

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -33,7 +33,7 @@ func (d *decision) others() Step {
 
 	d.noteFleet()
 	blockers := d.byFleet()
-	if isLast(blockers) {
+	if isLastMaster(blockers) {
 		return d.isLastOfFleet(blockers)
 	}
 	if len(blockers) > 0 {
@@ -57,7 +57,7 @@ func (d *decision) others() Step {
 
 // waitForFleet waits, and says for what.
 func (d *decision) waitForFleet(format string, args ...any) Step {
-	step, is := d.judge(obstacle.Only(obstacle.Turn, format, args...), 0)
+	step, is := d.judge(blocker.Only(blocker.Needed, format, args...), 0)
 	if is == blocked {
 		return step
 	}
@@ -66,7 +66,7 @@ func (d *decision) waitForFleet(format string, args ...any) Step {
 
 // keptByFleet waits until the others let this master go. A hold that was set for the last question is lifted, and the
 // questions begin again.
-func (d *decision) keptByFleet(blockers []status.Obstacle) Step {
+func (d *decision) keptByFleet(blockers []status.Blocker) Step {
 	d.state.paused = false
 	d.state.ask = d.facts.Now.Add(fleetPause)
 	step, is := d.judge(blockers, 0)
@@ -82,16 +82,16 @@ func (d *decision) keptByFleet(blockers []status.Obstacle) Step {
 
 // withoutFleet goes on, since the time is over.
 func (d *decision) withoutFleet() Step {
-	d.note("goes on without the fleet: " + obstacle.Summary(d.state.blockers))
+	d.note("goes on without the fleet: " + blocker.Summary(d.state.blockers))
 	return d.holdByViews()
 }
 
 // isLastOfFleet refuses a command. A stop goes on: no other master will let it go.
-func (d *decision) isLastOfFleet(blockers []status.Obstacle) Step {
+func (d *decision) isLastOfFleet(blockers []status.Blocker) Step {
 	if d.policy.NotKnown == Refuse {
 		return end(&Error{Kind: Refused, Text: "must stay in service", Left: blockers})
 	}
-	d.note("does not wait for the fleet: " + obstacle.Summary(blockers))
+	d.note("does not wait for the fleet: " + blocker.Summary(blockers))
 	return d.holdByViews()
 }
 
@@ -116,7 +116,7 @@ func (d *decision) noteFleet() {
 }
 
 // byFleet returns what the fleet says, as far as it counts beside what balancers show.
-func (d *decision) byFleet() []status.Obstacle {
+func (d *decision) byFleet() []status.Blocker {
 	isPooled := len(d.hearing().Pool(d.facts.Status.Time)) > 0
 
 	// Where the daemon's rule protects the pool, nobody waits for a fleet that is silent as a whole: its allow perhaps
@@ -129,16 +129,16 @@ func (d *decision) byFleet() []status.Obstacle {
 
 	// A master that has been leaving for balancer.ExpectedBack, as a stranger can bring about, looks gone to the others,
 	// but not to its balancers. A stop goes on waiting for its turn then.
-	list := d.state.fleet.Obstacles
-	if isLast(list) && isPooled && d.policy.NotKnown == GoOn {
-		return obstacle.Only(obstacle.Turn, "%s, but a balancer has another server", list[0].Text)
+	list := d.state.fleet.Blockers
+	if isLastMaster(list) && isPooled && d.policy.NotKnown == GoOn {
+		return blocker.Only(blocker.Needed, "%s, but a balancer has another server", list[0].Text)
 	}
 	return list
 }
 
 // isLast reports whether no other master of the fleet serves, or is expected to.
-func isLast(list []status.Obstacle) bool {
-	return len(list) > 0 && list[0].Kind == obstacle.Last
+func isLastMaster(list []status.Blocker) bool {
+	return len(list) > 0 && list[0].Kind == blocker.OnlyServer
 }
 
 // asksFleet reports whether the fleet is asked about a service in a mode: unless views of balancers that the

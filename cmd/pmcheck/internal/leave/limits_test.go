@@ -6,9 +6,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
@@ -182,11 +182,11 @@ func TestTheWayMustStayClear(t *testing.T) {
 			Every:  500 * time.Millisecond,
 			Status: func(context.Context) (s status.Status, err error) { return s, nil },
 		}
-		left, err := w.waitUntilClear(t.Context(), time.Minute, time.Second, func(status.Status) []status.Obstacle {
+		left, err := w.waitUntilClear(t.Context(), time.Minute, time.Second, func(status.Status) []status.Blocker {
 			if looks++; clear[looks-1] {
 				return nil
 			}
-			return obstacle.NotKnown(status.ErrNoDaemon)
+			return blocker.NotKnown(status.ErrNoDaemon)
 		})
 		if left != nil || err != nil || looks != 5 {
 			t.Errorf("after %d looks: %v, %v", looks, left, err)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -20,7 +20,7 @@ func (d *decision) hearing() balancer.List {
 }
 
 // isOnlyServer reports whether every balancer has this master alone, and expects no other server.
-func (d *decision) isOnlyServer() bool { return d.hearing().AllLone(d.facts.Status.Time) }
+func (d *decision) isOnlyServer() bool { return d.hearing().AllOnlyServer(d.facts.Status.Time) }
 
 // waitsForNobody reports whether no balancer and no other master has to agree.
 func (d *decision) waitsForNobody() bool {
@@ -47,7 +47,7 @@ func (d *decision) waitsForNobody() bool {
 func isOut(v status.ServiceStatus) bool { return v.Mode != drain.Ready && v.Leaving == drain.Firm }
 
 // mustStay names the balancers that cannot do without this master at all.
-func (d *decision) mustStay() (list []status.Obstacle) {
+func (d *decision) mustStay() (list []status.Blocker) {
 	if d.policy.OnlyServer == GoOn {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (d *decision) isNeededBy(b *status.Balancer) bool {
 	if d.policy.Now {
 		return b.View != nil && b.View.Last()
 	}
-	return b.Lone(d.facts.Status.Time)
+	return b.OnlyServer(d.facts.Status.Time)
 }
 
 // awaited returns the balancers that must let go of the master while its hold is of this level. A balancer that has
@@ -79,12 +79,12 @@ func (d *decision) isNeededBy(b *status.Balancer) bool {
 func (d *decision) awaited(all balancer.List, level drain.Leaving) balancer.List {
 	now := d.facts.Status.Time
 	if d.policy.OnlyServer == Refuse {
-		return all.Without(d.hearing().Turns().Lone(now))
+		return all.Without(d.hearing().Turns().OnlyServer(now))
 	}
 	if level == drain.Firm {
 		return all
 	}
-	return all.Without(d.hearing().Lone(now))
+	return all.Without(d.hearing().OnlyServer(now))
 }
 
 // nameOthers names the balancers that are not waited for: balancers that the configuration does not list, balancers
@@ -106,11 +106,11 @@ func (d *decision) nameOthers(level drain.Leaving) {
 }
 
 // remaining returns the balancers that have not let go and, once all have, the agents that have not finished.
-func (d *decision) remaining() []status.Obstacle {
+func (d *decision) remaining() []status.Blocker {
 	f := d.facts
 	goesOnUnheard := f.isAbsent() || f.isSilent() && d.policy.NotKnown == GoOn
 	if f.Unanswered != nil && !goesOnUnheard {
-		return obstacle.NotKnown(f.Unanswered)
+		return blocker.NotKnown(f.Unanswered)
 	}
 
 	// Until every balancer has let go, agents are not waited for.
@@ -118,7 +118,7 @@ func (d *decision) remaining() []status.Obstacle {
 	if !d.state.isTold() {
 		agents = nil
 	} else if f.Uncounted != nil {
-		return obstacle.NotKnown(f.Uncounted)
+		return blocker.NotKnown(f.Uncounted)
 	}
 
 	if f.Unanswered != nil {
@@ -128,7 +128,7 @@ func (d *decision) remaining() []status.Obstacle {
 		return nil
 	}
 
-	var list []status.Obstacle
+	var list []status.Blocker
 	awaited := f.Status
 	awaited.Balancers = d.awaited(awaited.Balancers, f.Own.Leaving)
 	for _, v := range awaited.Services {
@@ -136,7 +136,7 @@ func (d *decision) remaining() []status.Obstacle {
 			continue
 		}
 		if untold := awaited.Untold(v, d.policy.MustListen); len(untold) > 0 {
-			list = append(list, obstacle.Join(v.Keeps, untold)...)
+			list = append(list, blocker.Join(v.Keeps, untold)...)
 		}
 		if d.state.isTold() {
 			list = append(list, f.Status.Busy(v, agents)...)
@@ -146,13 +146,13 @@ func (d *decision) remaining() []status.Obstacle {
 }
 
 // lingering returns the balancers that have not let go although the hold is firm.
-func (d *decision) lingering() (list []status.Obstacle) {
+func (d *decision) lingering() (list []status.Blocker) {
 	f := d.facts
 	if f.isAbsent() || f.isSilent() {
 		return nil
 	}
 	if f.Unanswered != nil {
-		return obstacle.NotKnown(f.Unanswered)
+		return blocker.NotKnown(f.Unanswered)
 	}
 
 	awaited := f.Status

@@ -3,8 +3,8 @@ package leave
 import (
 	"time"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -27,9 +27,9 @@ type State struct {
 	Phase Phase
 	times times
 
-	blockers []status.Obstacle // what was in the way last, in this phase
-	clear    time.Time         // since when nothing is; zero while something is
-	ask      time.Time         // when the budget or the fleet is asked again
+	blockers []status.Blocker // what was in the way last, in this phase
+	clear    time.Time        // since when nothing is; zero while something is
+	ask      time.Time        // when the budget or the fleet is asked again
 
 	answered time.Time // when the budget's database answered last
 	refusal  error     // of the last claim; nil once there is a slot
@@ -67,13 +67,13 @@ const (
 // Step is what a departure does now.
 type Step struct {
 	Do       Action
-	Level    drain.Leaving     // of Hold
-	Force    bool              // of Claim: whatever the budget says
-	Blockers []status.Obstacle // of Wait: what is in the way
-	Until    time.Time         // of Wait: when to look again, if that is soon
-	Ends     bool              // of Hold: the way out ends with it
-	Err      error             // of End: why the master has not left as asked
-	Notes    []string          // what has been decided
+	Level    drain.Leaving    // of Hold
+	Force    bool             // of Claim: whatever the budget says
+	Blockers []status.Blocker // of Wait: what is in the way
+	Until    time.Time        // of Wait: when to look again, if that is soon
+	Ends     bool             // of Hold: the way out ends with it
+	Err      error            // of End: why the master has not left as asked
+	Notes    []string         // what has been decided
 }
 
 // Next decides what a departure does: from where it is, what it sees, and what it may do without. It reads and changes
@@ -176,7 +176,7 @@ const (
 )
 
 // judge returns what comes of what is in the way, which must be nothing for settled.
-func (d *decision) judge(blockers []status.Obstacle, settled time.Duration) (Step, outcome) {
+func (d *decision) judge(blockers []status.Blocker, settled time.Duration) (Step, outcome) {
 	s := &d.state
 	if len(blockers) > 0 {
 		s.blockers = blockers
@@ -194,7 +194,7 @@ func (d *decision) judge(blockers []status.Obstacle, settled time.Duration) (Ste
 	}
 
 	if s.blockers == nil {
-		s.blockers = obstacle.Only(obstacle.Unknown, "not clear for %s", settled)
+		s.blockers = blocker.Only(blocker.Unknown, "not clear for %s", settled)
 	}
 	if d.policy.Late == Refuse {
 		return end(d.tooLate()), blocked
@@ -234,14 +234,14 @@ func (d *decision) start() Step {
 	// A silent daemon may be telling balancers to use this master, whatever the hold says.
 	f := d.facts
 	if f.isSilent() && d.policy.NotKnown == Refuse {
-		unanswered := obstacle.NotKnown(f.Unanswered)
+		unanswered := blocker.NotKnown(f.Unanswered)
 		return end(&Error{Kind: Silent, Text: "the daemon runs, and does not answer", Left: unanswered})
 	}
 	if d.policy.Now || f.isSilent() || f.isAbsent() {
 		return d.askWitnesses()
 	}
 
-	blockers := obstacle.NotKnown(f.Unanswered)
+	blockers := blocker.NotKnown(f.Unanswered)
 	if f.Unanswered == nil {
 		service := d.policy.Service
 		if _, err := f.Status.Service(service); service != drain.EveryService && err != nil {
@@ -319,7 +319,7 @@ func (d *decision) told() Step {
 		return step
 	}
 
-	why := obstacle.Summary(d.state.blockers)
+	why := blocker.Summary(d.state.blockers)
 	d.enter(PhaseIdle)
 	d.state.times.told = d.facts.Now
 	if is == over {

@@ -16,9 +16,9 @@ import (
 	"os"
 	"time"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -59,7 +59,7 @@ const (
 type Error struct {
 	Kind Kind
 	Text string
-	Left []status.Obstacle
+	Left []status.Blocker
 }
 
 // Error returns the text, and what was in the way.
@@ -67,7 +67,7 @@ func (e *Error) Error() string {
 	if len(e.Left) == 0 {
 		return e.Text
 	}
-	return e.Text + ": " + obstacle.Summary(e.Left)
+	return e.Text + ": " + blocker.Summary(e.Left)
 }
 
 // A departure is one way out of the pool.
@@ -134,7 +134,7 @@ func (d *departure) do(ctx context.Context, step Step) error {
 		return step.Err
 	case Wait:
 		if len(step.Blockers) > 0 {
-			d.world.Say(obstacle.Summary(step.Blockers))
+			d.world.Say(blocker.Summary(step.Blockers))
 		}
 		length := d.world.Every
 		if !step.Until.IsZero() {
@@ -163,7 +163,7 @@ func (d *departure) newClaim(force bool) budget.Claim {
 // waited for.
 func (w World) Keeps(
 	ctx context.Context, s status.Status, service drain.Service, mode drain.Mode,
-) (list []status.Obstacle) {
+) (list []status.Blocker) {
 	for _, v := range s.Services {
 		if service.Covers(v.Name) {
 			list = append(list, v.Keeps...)
@@ -172,7 +172,7 @@ func (w World) Keeps(
 
 	if s.Budget == nil && asksFleet(w.Fleet != nil, s, service, mode) {
 		others, _ := w.Fleet(ctx)
-		list = append(list, fleet.Judge(others, w.MaxOut).Obstacles...)
+		list = append(list, fleet.Judge(others, w.MaxOut).Blockers...)
 	}
 	return list
 }

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -42,7 +42,7 @@ func (d *decision) slot() Step {
 	}
 
 	s.ask = d.facts.Now.Add(claimEvery)
-	step, is := d.judge(obstacle.Only(obstacle.Budget, "%s", s.refusal), 0)
+	step, is := d.judge(blocker.Only(blocker.Budget, "%s", s.refusal), 0)
 	if is == blocked {
 		return step
 	}
@@ -51,7 +51,7 @@ func (d *decision) slot() Step {
 	}
 
 	// The time is over, and the service stops in any case. Other masters must see that this one is out.
-	d.note("goes on without a slot: " + obstacle.Summary(s.blockers))
+	d.note("goes on without a slot: " + blocker.Summary(s.blockers))
 	s.forced = true
 	return Step{Do: Claim, Force: true}
 }

@@ -8,9 +8,9 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -85,8 +85,8 @@ func TestAHoldThatHasEndedIsChanged(t *testing.T) {
 
 // TestKeepsIsWhatWouldBeRefusedOrWaitedFor: of the service that is asked for, and of the fleet if there is no budget.
 func TestKeepsIsWhatWouldBeRefusedOrWaitedFor(t *testing.T) {
-	keeps := func(text string) []status.Obstacle {
-		return []status.Obstacle{{Kind: obstacle.Last, Text: text}}
+	keeps := func(text string) []status.Blocker {
+		return []status.Blocker{{Kind: blocker.OnlyServer, Text: text}}
 	}
 	s := status.Status{Services: []status.ServiceStatus{
 		{Name: drain.Master, Keeps: keeps("server")},
@@ -98,17 +98,17 @@ func TestKeepsIsWhatWouldBeRefusedOrWaitedFor(t *testing.T) {
 		MaxOut: answer.MaxOut{Number: 1},
 		Fleet:  func(context.Context) ([]fleet.Witness, int) { return []fleet.Witness{{Host: "m2", Code: 503}}, 0 },
 	}
-	const byFleet = "turn: m2 of the fleet does not serve: 503, for 0s"
+	const byFleet = "needed: m2 of the fleet does not serve: 503, for 0s"
 	for _, tt := range []struct {
 		name    string
 		status  status.Status
 		service drain.Service
 		want    string
 	}{
-		{"every service", s, "", "last: server; last: ca; " + byFleet},
-		{"the master", s, drain.Master, "last: server; " + byFleet},
-		{"a service beside it", s, "ca", "last: ca"},
-		{"with a budget", budgeted, drain.Master, "last: server"},
+		{"every service", s, "", "only_server: server; only_server: ca; " + byFleet},
+		{"the master", s, drain.Master, "only_server: server; " + byFleet},
+		{"a service beside it", s, "ca", "only_server: ca"},
+		{"with a budget", budgeted, drain.Master, "only_server: server"},
 	} {
 		var kept []string
 		for _, o := range w.Keeps(t.Context(), tt.status, tt.service, drain.Drain) {

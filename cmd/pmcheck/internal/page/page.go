@@ -14,7 +14,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/text"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
@@ -37,7 +37,7 @@ func parse() *template.Template {
 	functions := template.FuncMap{
 		"clock":   text.Clock,
 		"hint":    check.Hint,
-		"texts":   func(list []status.Obstacle) []string { return obstacle.Texts(list, mostTexts) },
+		"texts":   func(list []status.Blocker) []string { return blocker.Texts(list, mostTexts) },
 		"when":    text.When,
 		"since":   func(t, now time.Time) string { return text.Age(now.Sub(t)) },
 		"age":     func(seconds float64) string { return text.Age(status.Seconds(seconds)) },
@@ -76,7 +76,7 @@ func (d Document) Write(w http.ResponseWriter, code int) {
 	w.Write(d.body)
 }
 
-// mostTexts is how many obstacles are shown.
+// mostTexts is how many blockers are shown.
 const mostTexts = 5
 
 // A view is what the template is given.
@@ -92,9 +92,9 @@ type view struct {
 func (p *Page) view(s status.Status) *view {
 	v := &view{Status: s, Server: s.Master(), Nonce: rand.Text()}
 
-	may, obstacles := s.MayRestart(v.Server)
+	may, blockers := s.MayRestart(v.Server)
 	v.May = may
-	v.Because = obstacle.Texts(obstacles, mostTexts)
+	v.Because = blocker.Texts(blockers, mostTexts)
 
 	pool, _ := v.Server.Pool()
 	v.JRubies = newPlot(p.jrubies.last(s.Time, pool))

@@ -12,9 +12,9 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/page"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
@@ -84,7 +84,7 @@ func TestTitleSaysTheState(t *testing.T) {
 func TestSectionsSayWhatIsTrue(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.Local)
 	lb1 := netip.MustParseAddr("192.0.2.5")
-	turn := status.Obstacle{Kind: obstacle.Turn, Text: "lb1 misses a server"}
+	turn := status.Blocker{Kind: blocker.Needed, Text: "lb1 misses a server"}
 	for _, tt := range []struct {
 		name    string
 		mode    drain.Mode
@@ -96,14 +96,14 @@ func TestSectionsSayWhatIsTrue(t *testing.T) {
 		{"idle", drain.Drain, check.Healthy, nil, "headline", "Idle: it may be restarted now."},
 		{"a balancer sends", drain.Drain, check.Healthy, func(_ *status.Status, v *status.ServiceStatus) {
 			for _, name := range strings.Fields("lb1 lb1 lb2 lb3 lb4 lb5 lb6") {
-				v.Obstacles = append(v.Obstacles, obstacle.New(obstacle.Balancer, "%s sends", name))
+				v.Blockers = append(v.Blockers, blocker.New(blocker.Balancer, "%s sends", name))
 			}
 		}, "headline", "lb1 sends lb2 sends lb3 sends lb4 sends lb5 sends and 1 more"},
 		{"leaving", drain.Drain, check.Healthy, func(_ *status.Status, v *status.ServiceStatus) {
-			v.Leaving, v.Keeps = drain.LeavingInTurn, []status.Obstacle{turn}
+			v.Leaving, v.Keeps = drain.LeavingInTurn, []status.Blocker{turn}
 		}, "headline", "It has not left yet: do not restart it. lb1 misses a server"},
 		{"the last server", drain.Ready, check.Healthy, func(_ *status.Status, v *status.ServiceStatus) {
-			v.Keeps = []status.Obstacle{{Kind: obstacle.Last, Text: "no other server"}}
+			v.Keeps = []status.Blocker{{Kind: blocker.OnlyServer, Text: "no other server"}}
 		}, "headline", "It must stay in service: no other server"},
 		{"a busy moment", drain.Ready, check.Busy, func(_ *status.Status, v *status.ServiceStatus) {
 			v.ServingSince, v.Verdict.Since = now.Add(-3*time.Hour), now.Add(-27*time.Second)

@@ -10,9 +10,9 @@ import (
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -38,7 +38,7 @@ type Facts struct {
 	Gate      *GateStatus   // nil without a gate
 
 	// Connections returns the kernel's connections to the master's port. Without it, the Status says nothing of what is
-	// in the way: neither Keeps nor Obstacles.
+	// in the way: neither Keeps nor Blockers.
 	Connections func() ([]sockets.Connection, error)
 }
 
@@ -115,7 +115,7 @@ func Whose(assumed, inUse string, doubted bool) []string {
 	return nil
 }
 
-// explain fills in what stands between a service, at this moment, and what is wanted of it: Keeps and Obstacles.
+// explain fills in what stands between a service, at this moment, and what is wanted of it: Keeps and Blockers.
 func (of Facts) explain(s *Status, v *ServiceStatus, moment answer.Moment) {
 	isHeld := v.Mode != drain.Ready
 
@@ -130,9 +130,9 @@ func (of Facts) explain(s *Status, v *ServiceStatus, moment answer.Moment) {
 	if v.Name == drain.Master && isHeld {
 		list, err = of.Connections()
 	}
-	v.Obstacles = s.Standing(*v, list)
+	v.Blockers = s.Standing(*v, list)
 	if err != nil {
-		v.Obstacles = append(v.Obstacles, obstacle.NotKnown(err)...)
+		v.Blockers = append(v.Blockers, blocker.NotKnown(err)...)
 	}
 }
 

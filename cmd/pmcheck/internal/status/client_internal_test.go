@@ -13,7 +13,8 @@ import (
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"certname": "puppet1", "services": [{"name": "server", "mode": "drain", "leaving": "turn",
 		"answer": {"code": 200, "body": "x"}, "checks": [{"check": "jruby", "pool": {"size": 3, "lock": "\u001b[2J"}}],
-		"keeps": [{"kind": "last", "text": "a\nb"}]}], "probe": {"took_seconds": -1e300, "own_connections": ["[::1%x]:1"]},
+		"keeps": [{"kind": "only_server", "text": "a\nb"}]}],
+		"probe": {"took_seconds": -1e300, "own_connections": ["[::1%x]:1"]},
 		"balancers": [{"source": "fe80::1%x", "view": {"state": "UP"}, "interval_seconds": 1e300}],
 		"budget": {"slots": [{"master": "m"}]}, "gate": {"passes": ["::/0"]}, "holds": [{"holder": "x"}]}`))
 	f.Add([]byte(`{"services":null,"budget":{},"started":"9999-12-31T23:59:59-23:59"}`))

@@ -89,7 +89,7 @@ func TestTheLargestStatusIsRead(t *testing.T) {
 		s.Balancers = append(s.Balancers, b)
 		s.Silent = append(s.Silent, b)
 		v.Keeps = append(v.Keeps, b.Alone())
-		v.Obstacles = append(v.Obstacles, b.Alone())
+		v.Blockers = append(v.Blockers, b.Alone())
 	}
 	own := netip.MustParsePrefix("2001:db8:1:1:1:1:1:1/128")
 	s.Gate = &status.GateStatus{Passes: slices.Repeat([]netip.Prefix{own}, 10_000)}

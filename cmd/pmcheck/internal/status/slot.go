@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -45,8 +45,8 @@ func (s Status) Slot() (step budget.Step, reason string) {
 	return budget.Look, ""
 }
 
-// slotKept is the obstacle of a slot that the daemon has not given back yet.
-func (s Status) slotKept() []Obstacle {
+// slotKept is the blocker of a slot that the daemon has not given back yet.
+func (s Status) slotKept() []Blocker {
 	// A database that does not answer keeps no master from being in service.
 	if s.Budget == nil || !s.Budget.Reachable {
 		return nil
@@ -56,24 +56,24 @@ func (s Status) slotKept() []Obstacle {
 	if isReturned {
 		return nil
 	}
-	return obstacle.Only(obstacle.Budget, "its slot in the budget is free once it has been back for %s",
+	return blocker.Only(blocker.Budget, "its slot in the budget is free once it has been back for %s",
 		text.Duration(budget.Settle))
 }
 
 // OverBudget returns the masters that keep this one from leaving because they use up the budget, as the daemon saw the
 // budget last. The database decides.
-func (s Status) OverBudget(service drain.Service) []Obstacle {
+func (s Status) OverBudget(service drain.Service) []Blocker {
 	if s.Budget == nil || !Budgeted(service) || s.Budget.Held {
 		return nil
 	}
 	if !s.Budget.Reachable {
-		return obstacle.Only(obstacle.Budget, "%s", s.Budget.Error)
+		return blocker.Only(blocker.Budget, "%s", s.Budget.Error)
 	}
 	if s.Budget.Out < s.Budget.Allowed {
 		return nil
 	}
 	taken := budget.TakenError{Slots: s.Budget.Others(), Allowed: s.Budget.Allowed}
-	return obstacle.Only(obstacle.Budget, "%s", taken.Error())
+	return blocker.Only(blocker.Budget, "%s", taken.Error())
 }
 
 // Budgeted reports whether a hold on a service needs a slot. The budget counts masters, so a hold on a service

@@ -11,8 +11,8 @@ import (
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -32,9 +32,9 @@ const (
 	usualTime = balancer.TellTimes * 10 * time.Second
 )
 
-// Standing returns the obstacles of a service in its current mode: while it is held, what keeps it from
+// Standing returns the blockers of a service in its current mode: while it is held, what keeps it from
 // being idle, and while it is ready, from being in service.
-func (s Status) Standing(v ServiceStatus, connections []sockets.Connection) []Obstacle {
+func (s Status) Standing(v ServiceStatus, connections []sockets.Connection) []Blocker {
 	if v.Mode == drain.Ready {
 		return s.Returning(v)
 	}
@@ -43,36 +43,36 @@ func (s Status) Standing(v ServiceStatus, connections []sockets.Connection) []Ob
 
 // Untold returns the balancers that may still send agents to a service that is held. The daemon must have listened for
 // them so long.
-func (s Status) Untold(v ServiceStatus, mustListen time.Duration) []Obstacle {
+func (s Status) Untold(v ServiceStatus, mustListen time.Duration) []Blocker {
 	if v.Mode == drain.Ready { // agents come again, however idle it is
-		return obstacle.Only(obstacle.Answer, "/%s is not held", v.Name)
+		return blocker.Only(blocker.Answer, "/%s is not held", v.Name)
 	}
 	return append(s.Unseen(mustListen), s.Behind(v)...)
 }
 
 // Returning returns what keeps a service that should be ready from being in service: its own answer, and
 // balancers that do not send agents yet.
-func (s Status) Returning(v ServiceStatus) (list []Obstacle) {
+func (s Status) Returning(v ServiceStatus) (list []Blocker) {
 	isHeld := v.Mode != drain.Ready
 	if isHeld || !v.Serves() {
 		why := v.Answer.Body
 		if holders := s.Holders(v); len(holders) > 0 {
 			why = fmt.Sprintf("held in %s by %s", v.Mode, strings.Join(holders, ", "))
 		}
-		list = obstacle.Only(obstacle.Answer, "/%s is %s", v.Name, why)
+		list = blocker.Only(blocker.Answer, "/%s is %s", v.Name, why)
 		return append(list, s.Behind(v)...)
 	}
 
 	isShut := s.Gate.Runs(s.Time) && s.Gate.Closed
 	if v.Name == drain.Master && isShut {
-		list = obstacle.Only(obstacle.Gate, "the gate is still closed: %s", s.Gate.Reason)
+		list = blocker.Only(blocker.Gate, "the gate is still closed: %s", s.Gate.Reason)
 	}
 	list = append(list, s.Unseen(HeardUsual)...)
 	return append(list, s.Behind(v)...)
 }
 
 // Behind returns the balancers that do not do yet what the mode of a service asks.
-func (s Status) Behind(v ServiceStatus) (list []Obstacle) {
+func (s Status) Behind(v ServiceStatus) (list []Blocker) {
 	for _, b := range s.Balancers {
 		if !s.concerned(v, &b) {
 			continue
@@ -112,7 +112,7 @@ func (s Status) concerned(v ServiceStatus, b *Balancer) bool {
 }
 
 // lag returns what a balancer has not done yet; without a text if it does what the mode of the service asks.
-func (s Status) lag(v ServiceStatus, b *Balancer) (why Obstacle) {
+func (s Status) lag(v ServiceStatus, b *Balancer) (why Blocker) {
 	// While the hold is leaving, such a balancer is told to keep the master.
 	if v.Leaving != drain.Firm && b.Unreadable {
 		return b.UnreadableView()
@@ -149,7 +149,7 @@ func (s Status) lag(v ServiceStatus, b *Balancer) (why Obstacle) {
 }
 
 // stillSends is lag for a balancer that has asked a held master, and sends its view.
-func (s Status) stillSends(b *Balancer) (why Obstacle) {
+func (s Status) stillSends(b *Balancer) (why Blocker) {
 	// A balancer that has the master out may be about to take it back, because the pool needs it: the last answer tells.
 	if b.View.Sends() || !b.Refused() {
 		return behind(b, "still sends (%s)", stands(b.View))
@@ -166,15 +166,15 @@ func stands(v *View) string {
 	return fmt.Sprintf("%s, %s", v, count(v.Sessions, "session"))
 }
 
-func behind(b *Balancer, format string, args ...any) Obstacle {
-	why := obstacle.New(obstacle.Balancer, "%s %s", b.Label(), fmt.Sprintf(format, args...))
+func behind(b *Balancer, format string, args ...any) Blocker {
+	why := blocker.New(blocker.Balancer, "%s %s", b.Label(), fmt.Sprintf(format, args...))
 	why.Of = b.Label()
 	return why
 }
 
 // Unseen returns why the daemon may not know every balancer: more ask than it remembers, or it has not listened as long
 // as it must have.
-func (s Status) Unseen(mustListen time.Duration) (list []Obstacle) {
+func (s Status) Unseen(mustListen time.Duration) (list []Blocker) {
 	if s.Time.Before(s.UnseenUntil) {
 		list = append(list, balancer.TooMany())
 	}
@@ -183,7 +183,7 @@ func (s Status) Unseen(mustListen time.Duration) (list []Obstacle) {
 	if age >= mustListen || s.hasHeardListed() {
 		return list
 	}
-	why := obstacle.New(obstacle.Unseen, "the daemon has listened for %s, and may not have heard every balancer",
+	why := blocker.New(blocker.Unknown, "the daemon has listened for %s, and may not have heard every balancer",
 		text.Age(age))
 	if s.BelievesAll() {
 		why.Text += ": wait for " + text.Age(mustListen-age) + ", or set balancers in pmcheck.yaml"
@@ -218,7 +218,7 @@ func (s Status) Unheard(since time.Time) bool {
 
 // Busy returns what keeps a service that is held from being idle: for the master itself the requests under way,
 // the connections in use and a gate that is open. Other services have no connections of their own.
-func (s Status) Busy(v ServiceStatus, connections []sockets.Connection) (list []Obstacle) {
+func (s Status) Busy(v ServiceStatus, connections []sockets.Connection) (list []Blocker) {
 	if v.Name != drain.Master {
 		return nil
 	}
@@ -235,7 +235,7 @@ func (s Status) Busy(v ServiceStatus, connections []sockets.Connection) (list []
 		if s.Probe.Reason == puppetclient.Refused {
 			return list
 		}
-		list = append(list, obstacle.Only(obstacle.Unknown,
+		list = append(list, blocker.Only(blocker.Unknown,
 			"the JRubies have not been counted since the hold changed")...)
 	}
 
@@ -243,19 +243,19 @@ func (s Status) Busy(v ServiceStatus, connections []sockets.Connection) (list []
 }
 
 // requests returns the requests that are under way, or wait.
-func requests(pool *check.Pool) (list []Obstacle) {
+func requests(pool *check.Pool) (list []Blocker) {
 	for _, loan := range pool.Borrowed {
-		list = append(list, obstacle.New(obstacle.Agent, "%s for %.0f s", loan.Request, loan.Seconds))
+		list = append(list, blocker.New(blocker.Agent, "%s for %.0f s", loan.Request, loan.Seconds))
 	}
 	if n := len(pool.Waiting); n > 0 {
-		list = append(list, obstacle.Only(obstacle.Agent, "%d requests wait", n)...)
+		list = append(list, blocker.Only(blocker.Agent, "%d requests wait", n)...)
 	}
 	return list
 }
 
 // inUse returns the connections that may carry another request. counted is when the JRubies were counted; zero if the
 // master does not report them.
-func (s Status) inUse(connections []sockets.Connection, counted time.Time) []Obstacle {
+func (s Status) inUse(connections []sockets.Connection, counted time.Time) []Blocker {
 	var used []sockets.Connection
 	for _, c := range connections {
 		if s.mayCarryMore(c, counted) {
@@ -268,15 +268,15 @@ func (s Status) inUse(connections []sockets.Connection, counted time.Time) []Obs
 
 	from := used[0].Peer.Addr().String()
 	if len(used) == 1 {
-		return obstacle.Only(obstacle.Agent, "1 connection in use, from %s", from)
+		return blocker.Only(blocker.Agent, "1 connection in use, from %s", from)
 	}
-	return obstacle.Only(obstacle.Agent, "%d connections in use, one from %s", len(used), from)
+	return blocker.Only(blocker.Agent, "%d connections in use, one from %s", len(used), from)
 }
 
 // elsewhere returns what the kernel may not show of a master whose socket is not known to be on this host: its port may
 // be published from a container, by DNAT, a forwarder, or both. A balancer with a view counts its sessions, those that
 // are idle too; as many sessions as the kernel shows connections are judged by these.
-func (s Status) elsewhere(connections []sockets.Connection) (list []Obstacle) {
+func (s Status) elsewhere(connections []sockets.Connection) (list []Blocker) {
 	showsAll := s.Probe.Listener == monitor.TheUnit
 	if showsAll || s.Probe.Reason == puppetclient.Refused {
 		return nil
@@ -292,10 +292,10 @@ func (s Status) elsewhere(connections []sockets.Connection) (list []Obstacle) {
 	sessions := 0
 	counting := s.Balancers.Counting()
 	for _, b := range counting {
-		isAwaited := !s.Balancers.LoneAt(b.Source, s.Time)
+		isAwaited := !s.Balancers.OnlyServerAt(b.Source, s.Time)
 		if n := b.View.Sessions; n > 0 && isAwaited {
 			sessions += n
-			list = append(list, obstacle.New(obstacle.Agent, "%s counts %s, and this host sees %s",
+			list = append(list, blocker.New(blocker.Agent, "%s counts %s, and this host sees %s",
 				b.Label(), count(n, "session"), count(shown, "connection")))
 		}
 	}
@@ -305,7 +305,7 @@ func (s Status) elsewhere(connections []sockets.Connection) (list []Obstacle) {
 
 	isHidden := s.Probe.Listener == monitor.Nobody
 	if isHidden && (len(counting) == 0 || len(s.Balancers.Blind()) > 0) {
-		return obstacle.Only(obstacle.Unknown, "agents may be at work: nothing listens at %s on this host, and not every "+
+		return blocker.Only(blocker.Unknown, "agents may be at work: nothing listens at %s on this host, and not every "+
 			"balancer says how many sessions it has (http-check send-state)", s.Probe.Address)
 	}
 	return nil
@@ -326,9 +326,9 @@ func (s Status) mayCarryMore(c sockets.Connection, counted time.Time) bool {
 		return false
 	}
 
-	// Agents behind lone balancers that the configuration names can go nowhere else: they are not waited for.
+	// Agents behind listed balancers of which this is the only server can go nowhere else: they are not waited for.
 	from := c.Peer.Addr()
-	if s.Balancers.LoneAt(from, s.Time) {
+	if s.Balancers.OnlyServerAt(from, s.Time) {
 		return false
 	}
 
@@ -352,27 +352,27 @@ func (s Status) mayCarryMore(c sockets.Connection, counted time.Time) bool {
 	return c.Idle <= reuse
 }
 
-// gateOpen returns an obstacle if the gate of a held master is open: agents that no balancer sends
+// gateOpen returns a blocker if the gate of a held master is open: agents that no balancer sends
 // elsewhere still come.
-func (s Status) gateOpen(since time.Time) []Obstacle {
+func (s Status) gateOpen(since time.Time) []Blocker {
 	if !s.Gate.Runs(s.Time) {
 		return nil
 	}
 	if !s.Gate.Looked.After(since) {
-		return obstacle.Only(obstacle.Gate, "the gate has not looked since the hold changed")
+		return blocker.Only(blocker.Gate, "the gate has not looked since the hold changed")
 	}
 	if s.Gate.Closed {
 		return nil
 	}
-	return obstacle.Only(obstacle.Gate, "the gate is open: %s", cmp.Or(s.Gate.Error, s.Gate.Reason))
+	return blocker.Only(blocker.Gate, "the gate is open: %s", cmp.Or(s.Gate.Error, s.Gate.Reason))
 }
 
 // Unattended returns what may still send agents to a held master, or be at work on it, if its daemon has not
 // answered for lost. The last status, s, may be zero.
-func (s Status) Unattended(connections []sockets.Connection, lost time.Duration) (list []Obstacle) {
+func (s Status) Unattended(connections []sockets.Connection, lost time.Duration) (list []Blocker) {
 	left := usualTime - lost
 	if left >= 0 {
-		list = obstacle.Only(obstacle.Balancer, "no daemon answers, so balancers may still send for %s", text.Age(left))
+		list = blocker.Only(blocker.Balancer, "no daemon answers, so balancers may still send for %s", text.Age(left))
 	}
 	return append(list, s.inUse(connections, time.Time{})...)
 }
@@ -380,7 +380,7 @@ func (s Status) Unattended(connections []sockets.Connection, lost time.Duration)
 // InService returns what keeps a service from being used again and, when nothing does, the next master from leaving:
 // the slot that this master still has. Of every service, only the master itself must be healthy. A service beside it
 // that does not answer 200, and its balancers, are not waited for.
-func (s Status) InService(service drain.Service) (list []Obstacle) {
+func (s Status) InService(service drain.Service) (list []Blocker) {
 	for _, v := range s.Services {
 		isAwaited := v.Name == service.Shown() || service.Covers(v.Name) && v.Serves()
 		if isAwaited {

@@ -187,17 +187,17 @@ func from(source string) func(*status.Balancer) {
 	return func(b *status.Balancer) { b.Source = netip.MustParseAddr(source) }
 }
 
-func texts(obstacles []status.Obstacle) string {
+func texts(blockers []status.Blocker) string {
 	var list []string
-	for _, o := range obstacles {
+	for _, o := range blockers {
 		list = append(list, string(o.Kind)+": "+o.Text)
 	}
 	return strings.Join(list, "; ")
 }
 
-func TestStandingNamesEachObstacle(t *testing.T) {
+func TestStandingNamesEachBlocker(t *testing.T) {
 	const (
-		running3s  = "unseen: the daemon has listened for 3s, and may not have heard every balancer"
+		running3s  = "unknown: the daemon has listened for 3s, and may not have heard every balancer"
 		stillSends = "balancer: lb1/puppet still sends (UP, 3 sessions)"
 		unseen     = "balancer: lb1/puppet has not asked since the hold changed (asks every 2s)"
 		unlisted   = "; if it is not a balancer, set balancers in pmcheck.yaml"
@@ -228,12 +228,12 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 		{"is told 200 again, since the pool needs the master", st(held, asking(told200)), nil,
 			"balancer: lb1/puppet still sends (DOWN, 0 sessions)"},
 		{"leaving, and a view cannot be read", st(held, leaving, asking(told(200, 9, 9), unreadable)), nil,
-			"unseen: balancer lb1/puppet sends a view that cannot be read: are its names longer than 128 characters?" +
+			"unknown: balancer lb1/puppet sends a view that cannot be read: are its names longer than 128 characters?" +
 				unlisted},
 		{"firm, and a view cannot be read", st(held, asking(told(503, 9, 2), unreadable)), nil,
 			"balancer: lb1/puppet was told 2 of 3 times" + unlisted},
 		{"a balancer may ask that is not remembered", st(held, leaving, asking(), crowd(time.Second)), nil,
-			"unseen: more balancers ask than are remembered: set balancers in pmcheck.yaml"},
+			"unknown: more balancers ask than are remembered: set balancers in pmcheck.yaml"},
 		{"all that ask have asked again", st(held, leaving, asking(), crowd(0)), nil, ""},
 		{"leaving, and a balancer never had another server", st(held, leaving, asking(sends)), nil, stillSends},
 		{"leaving, and a balancer has just started", st(held, leaving, asking(starts)), nil,
@@ -269,7 +269,7 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 		{"the daemon has just started", st(held, running(3*time.Second)), nil, running3s},
 		{"the daemon has just started, and every client is believed",
 			st(held, running(110*time.Second), believes("0.0.0.0/0", "::/0"), asking()), nil,
-			"unseen: the daemon has listened for 1m50s, and may not have heard every balancer: " +
+			"unknown: the daemon has listened for 1m50s, and may not have heard every balancer: " +
 				"wait for 10s, or set balancers in pmcheck.yaml"},
 		{"the daemon has listened for two minutes", st(held, running(2*time.Minute), believes("0.0.0.0/0"), asking()),
 			nil, ""},
@@ -297,10 +297,11 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 		{"connection idle for longer", st(held), agents(sockets.Reuse+1, agent), ""},
 		{"connection younger than the count of the JRubies", st(held, counted20sAgo), agents(20*time.Second, agent), inUse},
 		{"idle connection, and the JRubies are not reported", st(held, unreported), agents(10*time.Minute, agent), inUse},
-		{"connection of a lone balancer, as any client may be", st(held, asking(alone, from("192.0.2.1"))),
+		{"connection of a balancer with this only server, as any client may be", st(held, asking(alone, from("192.0.2.1"))),
 			agents(0, agent), inUse},
-		{"connection of a listed lone balancer", st(held, asking(alone, trusted, from("192.0.2.1"))), agents(0, agent), ""},
-		{"connection of a HAProxy with a lone backend and a pool", st(held, asking(alone, trusted, from("192.0.2.1")),
+		{"connection of a listed balancer with this only server",
+			st(held, asking(alone, trusted, from("192.0.2.1"))), agents(0, agent), ""},
+		{"connection of a HAProxy with an only server and a pool", st(held, asking(alone, trusted, from("192.0.2.1")),
 			asking(trusted, pooled, from("192.0.2.1"))), agents(0, agent), inUse},
 		{"the daemon's own connection", st(held), agents(0, "127.0.0.1:40000"), ""},
 
@@ -313,7 +314,7 @@ func TestStandingNamesEachObstacle(t *testing.T) {
 			agents(0, "127.0.0.1:40000"), "agent: lb1/puppet counts 1 session, and this host sees 0 connections"},
 		{"an idle session that is seen here", st(held, listener(monitor.NotKnown), asking(counts(1))),
 			agents(time.Minute, agent), ""},
-		{"a session of a listed lone balancer",
+		{"a session of a listed balancer with this only server",
 			st(held, listener(monitor.Nobody), asking(alone, trusted, counts(1))), nil, ""},
 		{"no session, and nothing listens here", st(held, listener(monitor.Nobody), asking()), nil, ""},
 		{"nothing listens here, and no balancer counts", st(held, listener(monitor.Nobody)), nil, hidden},
@@ -417,19 +418,19 @@ func TestAStatusSaysWhatIsInTheWay(t *testing.T) {
 	})).Balancers
 	used := &status.BudgetStatus{View: budget.View{Allowed: 1, Out: 1}, Reachable: true}
 	for _, tt := range []struct {
-		name             string
-		service          drain.Service
-		mode             drain.Mode
-		balancers        balancer.List
-		budget           *status.BudgetStatus
-		keeps, obstacles string
+		name            string
+		service         drain.Service
+		mode            drain.Mode
+		balancers       balancer.List
+		budget          *status.BudgetStatus
+		keeps, blockers string
 	}{
 		{
 			name:      "ready",
 			service:   drain.Master,
 			mode:      drain.Ready,
 			balancers: missesOne,
-			keeps:     "turn: balancer lb1/puppet has been missing a server for 1m (the others weigh 1 of 2)",
+			keeps:     "needed: balancer lb1/puppet has been missing a server for 1m (the others weigh 1 of 2)",
 		},
 		{
 			name:      "ready, and the budget is used up",
@@ -440,10 +441,10 @@ func TestAStatusSaysWhatIsInTheWay(t *testing.T) {
 			keeps:     "budget: 0 of 1",
 		},
 		{
-			name:      "held, and the kernel does not tell",
-			service:   drain.Master,
-			mode:      drain.Drain,
-			obstacles: "unknown: netlink",
+			name:     "held, and the kernel does not tell",
+			service:  drain.Master,
+			mode:     drain.Drain,
+			blockers: "unknown: netlink",
 		},
 		{
 			name:    "a service beside the master has no connections",
@@ -479,12 +480,12 @@ func TestAStatusSaysWhatIsInTheWay(t *testing.T) {
 		if got := texts(v.Keeps); got != tt.keeps {
 			t.Errorf("%s: kept by %s\nwant %s", tt.name, got, tt.keeps)
 		}
-		if got := texts(v.Obstacles); got != tt.obstacles {
-			t.Errorf("%s: %s\nwant %s", tt.name, got, tt.obstacles)
+		if got := texts(v.Blockers); got != tt.blockers {
+			t.Errorf("%s: %s\nwant %s", tt.name, got, tt.blockers)
 		}
 
 		facts.Connections = nil
-		if v := status.New(facts, now()).Services[0]; len(v.Keeps)+len(v.Obstacles) > 0 {
+		if v := status.New(facts, now()).Services[0]; len(v.Keeps)+len(v.Blockers) > 0 {
 			t.Errorf("%s, and the kernel is not asked: %v", tt.name, v)
 		}
 	}

@@ -19,9 +19,9 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -38,8 +38,8 @@ type (
 	View = balancer.View
 	// BudgetStatus is the budget of the pool as the daemon saw it last.
 	BudgetStatus = budget.Status
-	// Obstacle is one thing between a master and what is wanted of it.
-	Obstacle = obstacle.Obstacle
+	// Blocker is one thing between a master and what is wanted of it.
+	Blocker = blocker.Blocker
 )
 
 // Status is everything the daemon knows.
@@ -98,15 +98,15 @@ type ServiceStatus struct {
 	// has seen.
 	ServingSince time.Time       `json:"serving_since,omitzero"`
 	Checks       []check.Finding `json:"checks,omitempty"` // all but the probe
-	// Obstacles keep a held service from being idle, or a ready one from being in
-	// service. Without obstacles, it is.
-	Obstacles []Obstacle `json:"obstacles,omitempty"`
+	// Blockers keep a held service from being idle, or a ready one from being in
+	// service. Without blockers, it is.
+	Blockers []Blocker `json:"blockers,omitempty"`
 	// Leaving is what the hold waits for, if the work of its holder has not begun.
 	Leaving drain.Leaving `json:"leaving,omitempty"`
-	// Keeps are the balancers that would not lose this master now, one obstacle for each. A service that is leaving waits
+	// Keeps are the balancers that would not lose this master now, one blocker for each. A service that is leaving waits
 	// for them. While it is ready, they are what would be refused or waited for, with what the budget of the pool says. A
 	// fleet has to be asked.
-	Keeps []Obstacle `json:"keeps,omitempty"`
+	Keeps []Blocker `json:"keeps,omitempty"`
 }
 
 // ProbeStatus is the last probe.
@@ -217,7 +217,7 @@ func (s ServiceStatus) Serves() bool { return s.Answer.Code == http.StatusOK }
 
 // MayRestart answers whether a service may be restarted now, in a sentence, and what is in the way. The
 // answer is empty for a service that is not held and does not serve anyway.
-func (s Status) MayRestart(v ServiceStatus) (says string, obstacles []Obstacle) {
+func (s Status) MayRestart(v ServiceStatus) (says string, blockers []Blocker) {
 	isHeld := v.Mode != drain.Ready
 	if !isHeld && !v.Verdict.Health.Serves() {
 		return "", nil
@@ -232,15 +232,15 @@ func (s Status) MayRestart(v ServiceStatus) (says string, obstacles []Obstacle) 
 		return s.mayRestartHeld(v)
 	}
 
-	isLast := func(o Obstacle) bool { return o.Kind == obstacle.Last }
+	isLast := func(o Blocker) bool { return o.Kind == blocker.OnlyServer }
 	if slices.ContainsFunc(v.Keeps, isLast) {
 		return "It must stay in service:", v.Keeps
 	}
 	if len(v.Keeps) > 0 {
 		return "It would have to wait before it leaves:", v.Keeps
 	}
-	if len(v.Obstacles) > 0 {
-		return "Not in service everywhere yet:", v.Obstacles
+	if len(v.Blockers) > 0 {
+		return "Not in service everywhere yet:", v.Blockers
 	}
 	if s.Guarded {
 		return "systemctl restart drains it first.", nil
@@ -249,27 +249,27 @@ func (s Status) MayRestart(v ServiceStatus) (says string, obstacles []Obstacle) 
 }
 
 // mayRestartHeld is MayRestart for a service that is held.
-func (s Status) mayRestartHeld(v ServiceStatus) (says string, obstacles []Obstacle) {
-	obstacles = v.Obstacles
+func (s Status) mayRestartHeld(v ServiceStatus) (says string, blockers []Blocker) {
+	blockers = v.Blockers
 	isLeaving := v.Leaving != drain.Firm
 	if isLeaving {
-		obstacles = obstacle.Join(v.Keeps, v.Obstacles)
+		blockers = blocker.Join(v.Keeps, v.Blockers)
 	}
 
 	const idle = ": no agent is at work on it."
 	if does := s.guarding(v); does != "" {
-		if len(obstacles) > 0 {
-			return does + ", and waits for what follows:", obstacles
+		if len(blockers) > 0 {
+			return does + ", and waits for what follows:", blockers
 		}
 		return does + idle, nil
 	}
-	if isLeaving && len(obstacles) > 0 {
-		return "It has not left yet: do not restart it.", obstacles
+	if isLeaving && len(blockers) > 0 {
+		return "It has not left yet: do not restart it.", blockers
 	}
 
 	// It has left, or nothing keeps it from leaving.
-	if len(obstacles) > 0 {
-		return "Not idle yet: do not restart it.", obstacles
+	if len(blockers) > 0 {
+		return "Not idle yet: do not restart it.", blockers
 	}
 	// What systemd has begun is better not interrupted.
 	if does := underWay(v.Verdict); does != "" {

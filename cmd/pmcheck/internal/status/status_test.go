@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -120,57 +120,57 @@ func TestStateSaysWhetherABalancerAsks(t *testing.T) {
 func stranger(b *status.Balancer) { b.Listed = false }
 
 func TestMayRestart(t *testing.T) {
-	inTheWay := []status.Obstacle{{Kind: obstacle.Agent, Text: "an agent"}}
-	last := []status.Obstacle{{Kind: obstacle.Last, Text: "the last", Of: "lb1/puppet"}}
-	sends := []status.Obstacle{{Kind: obstacle.Balancer, Text: "lb1/puppet still sends", Of: "lb1/puppet"}}
+	inTheWay := []status.Blocker{{Kind: blocker.Agent, Text: "an agent"}}
+	last := []status.Blocker{{Kind: blocker.OnlyServer, Text: "the last", Of: "lb1/puppet"}}
+	sends := []status.Blocker{{Kind: blocker.Balancer, Text: "lb1/puppet still sends", Of: "lb1/puppet"}}
 	const ready, held, healthy, warming = drain.Ready, drain.Drain, check.Healthy, check.Warming
 	for _, tt := range []struct {
-		mode             drain.Mode
-		leaving          drain.Leaving
-		health           check.Health
-		keeps, obstacles []status.Obstacle
-		reason           check.Reason
-		by               string // the holder
-		guarded          bool
-		says             string
-		shown            int
+		mode            drain.Mode
+		leaving         drain.Leaving
+		health          check.Health
+		keeps, blockers []status.Blocker
+		reason          check.Reason
+		by              string // the holder
+		guarded         bool
+		says            string
+		shown           int
 	}{
 		{mode: ready, health: check.Unhealthy, keeps: inTheWay},
 		{mode: ready, health: healthy, says: "Drain it before a restart."},
 		{mode: ready, health: healthy, guarded: true, says: "systemctl restart drains it first."},
 		{mode: ready, health: healthy, keeps: last, says: "It must stay in service:", shown: 1},
 		{mode: ready, health: healthy, keeps: inTheWay, says: "It would have to wait before it leaves:", shown: 1},
-		{mode: ready, health: healthy, obstacles: inTheWay, says: "Not in service everywhere yet:", shown: 1},
+		{mode: ready, health: healthy, blockers: inTheWay, says: "Not in service everywhere yet:", shown: 1},
 		{mode: held, health: healthy, says: "Idle: it may be restarted now."},
 		{mode: held, health: warming, says: "Puppet Server is starting: no agent is at work on it."},
 		{mode: held, health: warming, reason: check.UnitReloading, by: drain.Reload,
 			says: "Puppet Server is reloading: no agent is at work on it."},
 		{mode: held, health: check.Unhealthy, reason: check.UnitStopping, by: drain.Guard,
 			says: "Puppet Server is stopping: no agent is at work on it."},
-		{mode: held, health: healthy, obstacles: inTheWay, says: "Not idle yet: do not restart it.", shown: 1},
+		{mode: held, health: healthy, blockers: inTheWay, says: "Not idle yet: do not restart it.", shown: 1},
 		{mode: held, health: healthy, keeps: inTheWay, says: "Idle: it may be restarted now."},
-		{mode: held, leaving: drain.LeavingInTurn, health: healthy, keeps: last, obstacles: inTheWay,
+		{mode: held, leaving: drain.LeavingInTurn, health: healthy, keeps: last, blockers: inTheWay,
 			says: "It has not left yet: do not restart it.", shown: 2},
-		{mode: held, leaving: drain.LeavingInTurn, health: healthy, keeps: last, obstacles: sends,
+		{mode: held, leaving: drain.LeavingInTurn, health: healthy, keeps: last, blockers: sends,
 			says: "It has not left yet: do not restart it.", shown: 1},
-		{mode: held, leaving: drain.LeavingInTurn, health: healthy, obstacles: inTheWay,
+		{mode: held, leaving: drain.LeavingInTurn, health: healthy, blockers: inTheWay,
 			says: "It has not left yet: do not restart it.", shown: 1},
 		{mode: held, leaving: drain.LeavingInTurn, health: healthy, says: "Idle: it may be restarted now."},
-		{mode: held, leaving: drain.LeavingInTurn, by: drain.Guard, health: healthy, keeps: last, obstacles: sends,
+		{mode: held, leaving: drain.LeavingInTurn, by: drain.Guard, health: healthy, keeps: last, blockers: sends,
 			says: "systemctl is stopping it, and waits for what follows:", shown: 1},
-		{mode: held, leaving: drain.LeavingInTurn, by: drain.Reload, health: healthy, obstacles: inTheWay,
+		{mode: held, leaving: drain.LeavingInTurn, by: drain.Reload, health: healthy, blockers: inTheWay,
 			says: "systemctl is reloading it, and waits for what follows:", shown: 1},
 		{mode: held, leaving: drain.LeavingInTurn, by: drain.Guard, health: healthy,
 			says: "systemctl is stopping it: no agent is at work on it."},
-		{mode: held, by: drain.Guard, health: healthy, obstacles: inTheWay, says: "Not idle yet: do not restart it.",
+		{mode: held, by: drain.Guard, health: healthy, blockers: inTheWay, says: "Not idle yet: do not restart it.",
 			shown: 1},
 	} {
 		v := status.ServiceStatus{
-			Mode:      tt.mode,
-			Leaving:   tt.leaving,
-			Verdict:   check.Verdict{Health: tt.health, Reason: tt.reason},
-			Keeps:     tt.keeps,
-			Obstacles: tt.obstacles,
+			Mode:     tt.mode,
+			Leaving:  tt.leaving,
+			Verdict:  check.Verdict{Health: tt.health, Reason: tt.reason},
+			Keeps:    tt.keeps,
+			Blockers: tt.blockers,
 		}
 		s := status.Status{Guarded: tt.guarded}
 		if tt.mode == held {

@@ -91,8 +91,8 @@ func (p *seenPool) settle() {
 	}
 	for _, m := range p.masters {
 		m.WaitStatus(30*time.Second, func(s lab.Status) error {
-			if v := s.Master(); len(v.Obstacles)+len(v.Keeps) > 0 {
-				return fmt.Errorf("%v, %v", v.Keeps, v.Obstacles)
+			if v := s.Master(); len(v.Blockers)+len(v.Keeps) > 0 {
+				return fmt.Errorf("%v, %v", v.Keeps, v.Blockers)
 			}
 			return nil
 		})

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -171,7 +171,7 @@ func testStatusDenied(t *testing.T, s *lab.PuppetServer) {
 	r.Hold(drain.Drain)
 	j := startBlockage(t, s, jrubies)
 	r.WaitStatus(time.Minute, func(s lab.Status) error {
-		list := obstacle.Texts(s.Services[0].Obstacles, 10)
+		list := blocker.Texts(s.Services[0].Blockers, 10)
 		if !strings.Contains(strings.Join(list, "; "), "connections in use") {
 			return fmt.Errorf("in the way: %q", list)
 		}
@@ -179,7 +179,7 @@ func testStatusDenied(t *testing.T, s *lab.PuppetServer) {
 	})
 	j.end()
 	took = r.WaitStatus(time.Minute, func(s lab.Status) error {
-		if list := obstacle.Texts(s.Services[0].Obstacles, 10); len(list) > 0 {
+		if list := blocker.Texts(s.Services[0].Blockers, 10); len(list) > 0 {
 			return fmt.Errorf("in the way: %q", list)
 		}
 		return nil

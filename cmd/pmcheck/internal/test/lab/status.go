@@ -3,7 +3,7 @@ package lab
 import (
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/page"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
@@ -18,7 +18,7 @@ type (
 	Balancer      = status.Balancer
 	BudgetStatus  = status.BudgetStatus
 	ConfigStatus  = status.ConfigStatus
-	Obstacle      = obstacle.Obstacle
+	Blocker       = blocker.Blocker
 	View          = status.View
 	Page          = page.Page
 )

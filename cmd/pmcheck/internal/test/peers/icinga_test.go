@@ -38,7 +38,7 @@ func TestCheckHTTPIsACompletePlugin(t *testing.T) {
 	}{
 		{func() {}, ok, "HTTP OK: Status line output matched \"200\""},
 		{func() {}, ok, "HTTP OK"},
-		// It has asked twice within a second, and is no obstacle.
+		// It has asked twice within a second, and is no blocker.
 		{func() { r.MustRun("drain", "--wait", "--timeout=20s") }, ok, "HTTP OK"},
 		{func() { r.MustRun("maint", "--hold", "other") }, ok, "HTTP OK"},
 		{func() { r.SetMaster(checktest.Stopped) }, critical,

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/checktest"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
@@ -175,9 +175,9 @@ func TestDrainWaitSeesAgentsOfAMasterInAContainer(t *testing.T) {
 				}
 				return
 			}
-			if code != 6 || !strings.Contains(obstacle.Summary(site.Status().Services[0].Obstacles), tt.waits) {
+			if code != 6 || !strings.Contains(blocker.Summary(site.Status().Services[0].Blockers), tt.waits) {
 				t.Errorf("an agent has a connection, and drain --wait ended with %d: %s\n%v", code, out,
-					site.Status().Services[0].Obstacles)
+					site.Status().Services[0].Blockers)
 			}
 			if tt.check == "" {
 				return

@@ -1,25 +1,25 @@
-package obstacle_test
+package blocker_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/obstacle"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 )
 
-// TestOneObstacleIsOneLine: a balancer that keeps the master also still sends, and one reason may hold for several.
-func TestOneObstacleIsOneLine(t *testing.T) {
-	of := func(balancer, text string) obstacle.Obstacle { return obstacle.Obstacle{Of: balancer, Text: text} }
+// TestOneBlockerIsOneLine: a balancer that keeps the master also still sends, and one reason may hold for several.
+func TestOneBlockerIsOneLine(t *testing.T) {
+	of := func(balancer, text string) blocker.Blocker { return blocker.Blocker{Of: balancer, Text: text} }
 	first := "balancer lb1/0-turn comes first"
-	keeps := []obstacle.Obstacle{of("lb1/ca", first), of("lb1/puppet", first)}
-	others := []obstacle.Obstacle{
+	keeps := []blocker.Blocker{of("lb1/ca", first), of("lb1/puppet", first)}
+	others := []blocker.Blocker{
 		of("", "the daemon has listened for 3s"),
 		of("lb1/0-turn", "lb1/0-turn still sends"),
 		of("lb1/puppet", "lb1/puppet still sends"),
 	}
 	for _, tt := range []struct {
 		name         string
-		first, other []obstacle.Obstacle
+		first, other []blocker.Blocker
 		want         string
 	}{
 		{"none", nil, nil, ""},
@@ -28,8 +28,8 @@ func TestOneObstacleIsOneLine(t *testing.T) {
 		{"both", keeps, others, first + "; the daemon has listened for 3s; lb1/0-turn still sends"},
 		{"two that are of no balancer", others[:1], others[:1], "the daemon has listened for 3s"},
 	} {
-		got := obstacle.Join(tt.first, tt.other)
-		if text := obstacle.Summary(got); text != tt.want {
+		got := blocker.Join(tt.first, tt.other)
+		if text := blocker.Summary(got); text != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, text, tt.want)
 		}
 		if isClear := len(tt.first)+len(tt.other) == 0; isClear != (len(got) == 0) {
@@ -39,11 +39,11 @@ func TestOneObstacleIsOneLine(t *testing.T) {
 }
 
 func TestTextsSaysHowManyAreLeftOut(t *testing.T) {
-	var list []obstacle.Obstacle
+	var list []blocker.Blocker
 	for _, text := range strings.Fields("a a b c c d") {
-		list = append(list, obstacle.New(obstacle.Agent, "%s", text))
+		list = append(list, blocker.New(blocker.Agent, "%s", text))
 	}
-	if got := strings.Join(obstacle.Texts(list, 3), " "); got != "a b c and 1 more" {
+	if got := strings.Join(blocker.Texts(list, 3), " "); got != "a b c and 1 more" {
 		t.Errorf("%q", got)
 	}
 }
