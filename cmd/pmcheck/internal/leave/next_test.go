@@ -99,6 +99,28 @@ func otherGone(s *status.Status) {
 	s.Balancers = append(s.Balancers, b)
 }
 
+// unreadable is the pool's backend, whose view cannot be read.
+func unreadable(s *status.Status) {
+	b := backend("puppet", 100, 200)
+	b.View = nil
+	b.Unreadable = true
+	b.Listed = true
+	s.Balancers = append(s.Balancers, b)
+}
+
+// perhaps adds a client that has asked twice, and was told of the hold so many times.
+func perhaps(told int64) func(*status.Status) {
+	return func(s *status.Status) {
+		s.Balancers = append(s.Balancers, status.Balancer{
+			Source:  netip.MustParseAddr("198.51.100.3"),
+			Service: drain.Master,
+			Checks:  2,
+			Answer:  status.Answer{Code: 503},
+			Answers: told,
+		})
+	}
+}
+
 func forgets(s *status.Status) { s.UnseenUntil = s.Time.Add(time.Minute) }
 func isYoung(s *status.Status) { s.ListensSince = s.Time.Add(-10 * time.Second) }
 func isDown(s *status.Status)  { s.Services[0].Verdict.Health = check.Unhealthy }
@@ -311,6 +333,21 @@ func TestNext(t *testing.T) {
 			asked: stops(), does: "wait: " + balancer.TooMany().Text + " (start)"},
 		{name: "a forgotten balancer, a stop whose turn is over", after: 20 * time.Minute,
 			sees: facts{shows(pool, forgets)}, asked: stops(), does: "hold turn (told)"},
+
+		// What else is not known of a balancer.
+		{name: "a view that cannot be read", phase: PhaseTold, sees: facts{shows(unreadable, held("turn")), own("turn")},
+			asked: stops(), does: "wait: balancer lb0/puppet sends a view that cannot be read: " +
+				"are its names longer than 128 characters? (told)"},
+		{name: "a view that cannot be read, and the turn is over", phase: PhaseTold, after: 20 * time.Minute,
+			sees: facts{shows(unreadable, held("turn")), own("turn")}, asked: stops(), does: "hold spare (idle)",
+			notes: "goes on wherever there is another server: balancer lb0/puppet sends a view that cannot be read: " +
+				"are its names longer than 128 characters?"},
+		{name: "perhaps a balancer, which was told once", phase: PhaseTold,
+			sees: facts{shows(pool, letGo, perhaps(1), held("turn")), own("turn")}, asked: drains(),
+			does: "wait: 198.51.100.3 was told 1 of 3 times; if it is not a balancer, set balancers in pmcheck.yaml (told)"},
+		{name: "perhaps a balancer, which was told three times", phase: PhaseTold,
+			sees: facts{shows(pool, letGo, perhaps(3), held("turn")), own("turn")}, asked: drains(),
+			does: "hold firm, and end"},
 
 		// The host shuts down: half of guard.shutdown, 5 m, is for the turn.
 		{name: "the host shuts down: its turn", phase: PhaseTold, after: 149 * time.Second,
