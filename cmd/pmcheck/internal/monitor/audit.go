@@ -55,12 +55,14 @@ func (a audit) warnings(before, after *State) {
 	}
 }
 
-// warnings returns the findings that are not good and say nothing about the health of the master, by check.
+// warnings returns the findings that are not good and change no verdict, by check: they say nothing about the health of
+// the master, or their check may only warn.
 func warnings(findings []check.Finding) map[string]check.Finding {
 	list := map[string]check.Finding{}
 	for _, f := range findings {
 		isBad := f.State == check.StateWarn || f.State == check.StateBad
-		if f.Health == "" && isBad {
+		isInVerdict := f.Health != "" && f.Severity == check.Eject
+		if isBad && !isInVerdict {
 			list[f.Check] = f
 		}
 	}
@@ -93,13 +95,14 @@ func (a audit) holds(before, after *State) {
 	is := after.Holds.At(after.Published).Holds()
 
 	for _, h := range was {
-		if find(h, is) < 0 {
+		goesOn := slices.ContainsFunc(is, func(now drain.Hold) bool { return continues(h, now) })
+		if !goesOn {
 			a.holdEnded(h, after.Published)
 		}
 	}
 
 	for _, h := range is {
-		i := find(h, was)
+		i := slices.IndexFunc(was, func(old drain.Hold) bool { return continues(old, h) })
 		if i < 0 {
 			a.holdBegan(h)
 			continue
@@ -143,8 +146,9 @@ func (a audit) holdBegan(h drain.Hold) {
 	}
 }
 
-// find returns the index in list of the hold that h continues, or -1. A hold that was lifted
-// and set again is another hold.
-func find(h drain.Hold, list []drain.Hold) int {
-	return slices.IndexFunc(list, func(o drain.Hold) bool { return o.Path == h.Path && o.Since.Equal(h.Since) })
+// continues reports whether now is what has become of a hold. A hold that was lifted and set again is another hold. One
+// that was leaving gets another Since when it is set again, as when its work begins.
+func continues(old, now drain.Hold) bool {
+	wasLeaving := old.Leaving != drain.Firm
+	return old.Path == now.Path && (wasLeaving || old.Since.Equal(now.Since))
 }

@@ -23,6 +23,8 @@ func TestAuditLogsWhatNoVerdictShows(t *testing.T) {
 	denied := check.Finding{Check: check.CheckJRuby, State: check.StateWarn, Reason: check.AuthDenied, Detail: "403"}
 	good := check.Finding{Check: check.CheckJRuby, State: check.StateOK, Reason: check.OK}
 	busy := check.Finding{Check: check.CheckJRuby, State: check.StateWarn, Health: check.Busy, Reason: check.JRubyBusy}
+	shown := busy
+	shown.Severity = check.Eject
 	unknown := check.Finding{Check: check.CheckJRuby, State: check.StateNone, Reason: check.NotKnown}
 	const begins = "level=WARN msg=\"check warns\" check=jruby reason=auth-denied detail=403\n"
 	const ends = "level=INFO msg=\"check no longer warns\" check=jruby reason=auth-denied\n"
@@ -36,8 +38,10 @@ func TestAuditLogsWhatNoVerdictShows(t *testing.T) {
 		{"still denied", denied, ""},
 		{"good again", good, ends},
 		{"denied again", denied, begins},
-		{"busy, which a verdict shows", busy, ends},
-		{"not known", unknown, ""},
+		{"busy, which a verdict shows", shown, ends},
+		{"busy, of a check that only warns", busy,
+			"level=WARN msg=\"check warns\" check=jruby reason=jruby-busy detail=\"\"\n"},
+		{"not known", unknown, "level=INFO msg=\"check no longer warns\" check=jruby reason=jruby-busy\n"},
 	} {
 		next := &State{Published: time.Now(), Findings: []check.Finding{step.finding}}
 		log.Reset()
@@ -85,6 +89,10 @@ func TestAuditLogsHolds(t *testing.T) {
 		{"lifted and set again, between two looks", func() error { return errors.Join(lift(), first()) },
 			operator("lifted", kernel) + operator("set", kernel)},
 		{"lifted", lift, operator("lifted", kernel)},
+		{"leaving", set(drain.Hold{Mode: drain.Drain, Leaving: drain.LeavingInTurn}),
+			operator("set", "drain by operator, leaving, no end")},
+		{"its work begins", set(drain.Hold{Mode: drain.Drain}), operator("changed", "drain by operator, no end")},
+		{"lifted after that", lift, operator("lifted", "drain by operator, no end")},
 		{"on a service", set(drain.Hold{Service: "ca", Mode: drain.Drain, Until: hour, UntilReboot: true}),
 			operator("set", ofCA)},
 		{"the daemon starts again", func() error { state = &State{}; return nil }, operator("set", ofCA)},

@@ -84,7 +84,8 @@ func elsewhere(c config.Probe) string {
 	}
 
 	if c.ServerPort != "" && c.ServerPort != strconv.Itoa(int(port)) {
-		return fmt.Sprintf("puppet.conf has serverport %s: set probe.address", text.Printable(c.ServerPort, maxPort))
+		return fmt.Sprintf("puppet.conf has serverport %s: if Puppet Server listens there, set probe.address",
+			text.Printable(c.ServerPort, maxPort))
 	}
 
 	open, err := sockets.Elsewhere(c.Address)
@@ -96,7 +97,8 @@ func elsewhere(c config.Probe) string {
 	for _, a := range open {
 		list = append(list, a.String())
 	}
-	return fmt.Sprintf("%d is open on %s only: set probe.address", port, strings.Join(text.First(list, 5), ", "))
+	return fmt.Sprintf("%d is open on %s only: if Puppet Server listens there, set probe.address", port,
+		strings.Join(text.First(list, 5), ", "))
 }
 
 // adopt takes up a configuration from outside. Where the master was found stays known.
