@@ -24,7 +24,7 @@ func TestJudge(t *testing.T) {
 	serves := func(d time.Duration) fleet.Witness { return fleet.Witness{Host: "m2", Code: 200, For: d} }
 	out := func(d time.Duration) fleet.Witness { return fleet.Witness{Host: "m3", Code: 503, For: d} }
 	silent := fleet.Witness{Host: "m4"}
-	const nobody = "needed: no other master of the fleet has served for 30s"
+	const nobody = "needed: no other master of the fleet is known to have served for 30s"
 	for _, tt := range []struct {
 		name   string
 		others []fleet.Witness
@@ -42,7 +42,7 @@ func TestJudge(t *testing.T) {
 		{"the only other one has been out for long", []fleet.Witness{out(time.Hour)},
 			"only_server: no other master of the fleet serves"},
 		{"a silent one", []fleet.Witness{serves(time.Hour), silent}, ""},
-		{"only a silent one", []fleet.Witness{silent}, nobody},
+		{"only a silent one", []fleet.Witness{silent}, nobody + "; no answer from m4"},
 		{"the fleet is this master", nil, ""},
 	} {
 		maxOut := answer.MaxOut{Number: 1}

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/text"
@@ -58,8 +59,12 @@ func Judge(others []Witness, maxOut answer.MaxOut) View {
 	}
 	mayServeSoon := v.Serving+v.Out+len(v.Silent) > 0
 	if mayServeSoon {
-		v.Blockers = blocker.Only(blocker.Needed, "no other master of the fleet has served for %s",
+		why := blocker.New(blocker.Needed, "no other master of the fleet is known to have served for %s",
 			text.Duration(servesFor))
+		if len(v.Silent) > 0 {
+			why.Text += "; no answer from " + strings.Join(text.First(v.Silent, 4), ", ")
+		}
+		v.Blockers = []blocker.Blocker{why}
 		return v
 	}
 	v.Blockers = blocker.Only(blocker.OnlyServer, "no other master of the fleet serves")

@@ -49,7 +49,11 @@ func Table(w io.Writer, members []Member) {
 	if len(faults) > 0 {
 		fmt.Fprintf(w, "\n%s\n", strings.Join(text.First(faults, maxListed), "\n"))
 	}
-	fmt.Fprintf(w, "\n%d of %d masters serve\n", len(serving), len(members))
+	fmt.Fprintf(w, "\n%d of %d masters serve", len(serving), len(members))
+	if len(faults) > 0 {
+		fmt.Fprintf(w, ", %d not known", len(faults))
+	}
+	fmt.Fprintln(w)
 }
 
 // codes counts the masters that run each code, by its ID.

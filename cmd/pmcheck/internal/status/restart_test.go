@@ -26,6 +26,7 @@ func TestRestartIsNotAdvisedWhereTheMasterMayNotStartAgain(t *testing.T) {
 		{"out, with a damaged key", drain.Ready, check.Unhealthy, puppetclient.OwnFilesMissing, ""},
 	} {
 		s := status.ServiceStatus{
+			Name:    drain.Master,
 			Mode:    tt.mode,
 			Leaving: drain.Firm,
 			Verdict: check.Verdict{Health: tt.health},

@@ -190,6 +190,10 @@ func (s Status) State(name drain.Service) string {
 	if len(s.Refused.Asking(s.Time)) > 0 {
 		return v.State() + "; what asks is refused"
 	}
+	isOfService := func(b Balancer) bool { return b.Service == name }
+	if slices.ContainsFunc(s.Unlisted, isOfService) {
+		return v.State() + "; no listed balancer asks"
+	}
 	return v.State() + "; no balancer asks"
 }
 
@@ -236,11 +240,18 @@ func (s Status) MayRestart(v ServiceStatus) (says string, blockers []Blocker) {
 	if slices.ContainsFunc(v.Keeps, isLast) {
 		return "It must stay in service:", v.Keeps
 	}
+	isRefused := s.Budget != nil && !s.Budget.Reachable
+	if isRefused && len(v.Keeps) > 0 {
+		return "A drain would be refused:", v.Keeps
+	}
 	if len(v.Keeps) > 0 {
 		return "It would have to wait before it leaves:", v.Keeps
 	}
 	if len(v.Blockers) > 0 {
 		return "Not in service everywhere yet:", v.Blockers
+	}
+	if v.Name != drain.Master {
+		return "", nil // its restart is Puppet Server's, or another program's
 	}
 	if s.Guarded {
 		return "systemctl restart drains it first.", nil
@@ -274,6 +285,9 @@ func (s Status) mayRestartHeld(v ServiceStatus) (says string, blockers []Blocker
 	// What systemd has begun is better not interrupted.
 	if does := underWay(v.Verdict); does != "" {
 		return does + idle, nil
+	}
+	if v.Name != drain.Master {
+		return "No balancer sends to it.", nil
 	}
 	return "Idle: it may be restarted now.", nil
 }

@@ -97,6 +97,7 @@ func TestStateSaysWhetherABalancerAsks(t *testing.T) {
 	refused := func(s *status.Status) {
 		s.Refused.From = []status.Refusal{{By: front.ByAllow, Balancer: true, Last: s.Time}}
 	}
+	unlisted := func(s *status.Status) { s.Unlisted = []status.Balancer{{Service: drain.Master}} }
 	for _, tt := range []struct {
 		name   string
 		status status.Status
@@ -106,6 +107,7 @@ func TestStateSaysWhetherABalancerAsks(t *testing.T) {
 		{"by one of another service", st(drain.Ready, serves, asking(ofTheCA)), "in service; no balancer asks"},
 		{"by a client that does not count", st(drain.Ready, serves, asking(told(200, 1, 1), once, stranger)),
 			"in service; no balancer asks"},
+		{"by one that is not listed", st(drain.Ready, serves, unlisted), "in service; no listed balancer asks"},
 		{"by one that is refused", st(drain.Ready, serves, refused), "in service; what asks is refused"},
 		{"held", st(drain.Drain, asking()), "OUT of service: held in drain"},
 		{"leaving", st(drain.Drain, leaving, asking()), "leaving: held in drain"},
@@ -132,12 +134,18 @@ func TestMayRestart(t *testing.T) {
 		reason          check.Reason
 		by              string // the holder
 		guarded         bool
+		service         drain.Service        // if it is not the master
+		budget          *status.BudgetStatus // one that does not answer
 		says            string
 		shown           int
 	}{
 		{mode: ready, health: check.Unhealthy, keeps: inTheWay},
 		{mode: ready, health: healthy, says: "Drain it before a restart."},
 		{mode: ready, health: healthy, guarded: true, says: "systemctl restart drains it first."},
+		{mode: ready, health: healthy, guarded: true, service: "puppetdb"},
+		{mode: held, health: healthy, service: "ca", says: "No balancer sends to it."},
+		{mode: ready, health: healthy, keeps: inTheWay, budget: &status.BudgetStatus{}, says: "A drain would be refused:",
+			shown: 1},
 		{mode: ready, health: healthy, keeps: last, says: "It must stay in service:", shown: 1},
 		{mode: ready, health: healthy, keeps: inTheWay, says: "It would have to wait before it leaves:", shown: 1},
 		{mode: ready, health: healthy, blockers: inTheWay, says: "Not in service everywhere yet:", shown: 1},
@@ -166,13 +174,14 @@ func TestMayRestart(t *testing.T) {
 			shown: 1},
 	} {
 		v := status.ServiceStatus{
+			Name:     cmp.Or(tt.service, drain.Master),
 			Mode:     tt.mode,
 			Leaving:  tt.leaving,
 			Verdict:  check.Verdict{Health: tt.health, Reason: tt.reason},
 			Keeps:    tt.keeps,
 			Blockers: tt.blockers,
 		}
-		s := status.Status{Guarded: tt.guarded}
+		s := status.Status{Guarded: tt.guarded, Budget: tt.budget}
 		if tt.mode == held {
 			s.Holds = []drain.Hold{{Holder: cmp.Or(tt.by, drain.Operator), Mode: tt.mode, Leaving: tt.leaving}}
 		}
