@@ -229,7 +229,7 @@ func ended(p map[string]any) string {
 		return "ended with result " + result
 	}
 	if restarts > 0 {
-		return "has crashed"
+		return "has ended"
 	}
 	return ""
 }

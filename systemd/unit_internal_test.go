@@ -18,7 +18,7 @@ func TestACrashExplainsNoStartByHand(t *testing.T) {
 		want     string
 	}{
 		{"crashed", "oom-kill", 3, "ended with result oom-kill"},
-		{"restarted by systemd", "success", 1, "has crashed"},
+		{"restarted by systemd", "success", 1, "has ended"},
 		{"started by hand after that", "success", 0, ""},
 	} {
 		if got := ended(map[string]any{"Result": tt.result, "NRestarts": tt.restarts}); got != tt.want {

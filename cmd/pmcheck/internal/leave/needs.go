@@ -101,7 +101,7 @@ func (d *decision) nameOthers(level drain.Leaving) {
 		d.note(fmt.Sprintf("does not wait for balancer %s, which has no other server than %s", b.Label(), b.Server()))
 	}
 	for _, r := range seen.Refused.Asking(seen.Time) {
-		d.note("does not wait for what looks like a balancer: " + r.String())
+		d.note("does not wait for a client that is refused: " + r.String())
 	}
 }
 

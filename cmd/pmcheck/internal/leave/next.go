@@ -289,7 +289,7 @@ func (d *decision) holdByViews() Step {
 	isPooled := len(d.hearing().Pool(d.facts.Status.Time)) > 0
 	if !isPooled && !d.asksFleet() {
 		d.note("nothing tells whether the pool can do without this master: " +
-			"no balancer shows another server, and neither budget nor fleet is set")
+			"no balancer shows another server, and budget and fleet are not asked")
 	}
 	return d.hold(drain.LeavingInTurn)
 }

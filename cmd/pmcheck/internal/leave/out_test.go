@@ -910,7 +910,7 @@ func TestADepartureNamesWhatItDoesNotWaitFor(t *testing.T) {
 		said := strings.Join(notes, "\n")
 		for _, want := range []string{
 			"does not wait for balancer alone/puppet, which has no other server than m000",
-			"does not wait for what looks like a balancer: 192.0.2.9 ",
+			"does not wait for a client that is refused: 192.0.2.9 ",
 			"GET /health",
 		} {
 			if !strings.Contains(said, want) {
@@ -938,7 +938,7 @@ func TestADepartureSaysWhatProtectsThePool(t *testing.T) {
 		{name: "a balancer shows another server", shape: ordinary(2), request: command()},
 		{name: "nothing does", shape: ordinary(2, blind), request: command(),
 			want: "nothing tells whether the pool can do without this master: " +
-				"no balancer shows another server, and neither budget nor fleet is set"},
+				"no balancer shows another server, and budget and fleet are not asked"},
 		{name: "the fleet", shape: ordinary(2, blind), request: command(),
 			world: others(fleet.Witness{Host: "m2", Code: 200, For: time.Hour})},
 		{name: "a fleet that does not answer, beside balancers that show another server", shape: ordinary(2),
