@@ -110,7 +110,10 @@ func (a answer) fault() *Fault {
 		return fail(puppetclient.BadAnswer, "200, but the state is not running")
 
 	case http.StatusForbidden:
-		return fail(AuthDenied, "403 Forbidden: the master's auth.conf lacks the rule for the status API")
+		if a.denied() {
+			return fail(AuthDenied, "403 Forbidden: the master's auth.conf lacks the rule for the status API")
+		}
+		return fail(AuthDenied, "403 Forbidden")
 
 	case http.StatusNotFound:
 		if a.named {

@@ -37,11 +37,12 @@ func TestReasonsAreComplete(t *testing.T) {
 // still served. A check that takes the master out may say restart: the master cannot
 // serve the agents it still has.
 func TestHintsDoNotCutOffAgents(t *testing.T) {
-	safe := strings.NewReplacer("pmcheck drain --wait", "", "with-hold -- systemctl restart puppetserver", "")
+	safe := strings.NewReplacer("pmcheck drain --wait", "", "with-hold -- systemctl restart UNIT", "")
+	restart := regexp.MustCompile(`estart ([Pp]uppet ?[Ss]erver|UNIT)\b`)
 	for _, c := range check.All() {
 		for _, cause := range c.Reasons {
 			rest := safe.Replace(cause.Hint)
-			restarts := strings.Contains(rest, "estart puppetserver")
+			restarts := restart.MatchString(rest)
 			switch {
 			case strings.Contains(rest, "pmcheck drain"), restarts && c.Severity == check.Warn:
 				t.Errorf("%s: %q", cause.Reason, cause.Hint)

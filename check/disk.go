@@ -152,12 +152,11 @@ func aside[T any](ctx context.Context, calls *singleflight.Group, path string, l
 }
 
 func (d *diskCheck) judge(v volume) Finding {
-	why := v.full(d.EjectMiB)
 	if v.readOnly {
-		why = "the file system is read-only"
+		return finding(StateBad, Unhealthy, DiskFull, "%s: the file system is read-only", v.path)
 	}
-	if why != "" {
-		return finding(StateBad, Unhealthy, DiskFull, "%s: %s: agents are answered with status 500", v.path, why)
+	if why := v.full(d.EjectMiB); why != "" {
+		return finding(StateBad, Unhealthy, DiskFull, "%s: %s: Puppet Server fails to write, or soon will", v.path, why)
 	}
 
 	lowSpace := percent(v.free, v.size) < d.WarnPercent

@@ -54,14 +54,14 @@ func expiry() Check {
 				row{
 					reason: CertificateOnDisk,
 					begins: "the certificate on disk is not the one that the master shows",
-					hint:   "pmcheck with-hold -- systemctl restart puppetserver",
+					hint:   "pmcheck with-hold -- systemctl restart UNIT, as check unit names it",
 				},
 			),
 			causes(OfPool, "", "the certificate has the name, or puppet.conf does not",
 				row{
 					reason: NameMissing,
 					begins: "the master's certificate lacks a name that agents use",
-					hint: "renew the certificate with the name in dns_alt_names, or remove it from puppet.conf; if it is the " +
+					hint: "renew the certificate with the name in dns_alt_names, or remove it where it is set; if it is the " +
 						"host's own, set ssl-cert in webserver.conf to its certificate",
 				},
 			),
@@ -128,7 +128,7 @@ func (s ExpirySettings) judge(r Result, now time.Time) Finding {
 			r.Own.Subject.CommonName, r.Server.NotAfter.UTC().Format(time.RFC3339))
 	}
 	if lacking := r.lacking(s.Names); len(lacking) > 0 {
-		return warn(NameMissing, "the master's certificate has only %s, not %s, which puppet.conf names",
+		return warn(NameMissing, "the master's certificate has only %s, not %s, of puppet.conf or probe.certname",
 			text.Printable(strings.Join(r.names(), ", "), maxNames), strings.Join(lacking, ", "))
 	}
 	if late {

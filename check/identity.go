@@ -44,7 +44,8 @@ func identity() Check {
 				row{
 					reason: PuppetConfUnreadable,
 					begins: "puppet.conf cannot be read",
-					hint:   "let pmcheck's user read it, as Puppet's packages do: chmod 0644; or a drop-in, if its unit hides it",
+					hint: "if it is missing, correct the setting puppet.conf; if permission is denied, chmod 0644, as in " +
+						"Puppet's packages, or a drop-in if pmcheck's unit hides it",
 				},
 				row{
 					reason: PuppetConfMistake,
@@ -61,7 +62,8 @@ func identity() Check {
 				row{
 					reason: CertificatePending,
 					begins: "puppet.conf names another certname or other files than last, which cannot be used yet",
-					hint:   "run puppet agent, or sign the certificate on the CA; then restart Puppet Server",
+					hint: "run puppet agent, or sign the certificate on the CA; then " +
+						"pmcheck with-hold -- systemctl restart UNIT, as check unit names it",
 				},
 			),
 			causes(OfPmcheck, Unknown, "pmcheck finds out with what to verify the master",

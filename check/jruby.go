@@ -59,7 +59,8 @@ func jruby() Check {
 				row{
 					reason: JRubyStuck,
 					begins: "requests wait, and no JRuby came back for jruby.stuck_after",
-					hint:   "a hanging generate(), ENC or PuppetDB query holds a JRuby: restart puppetserver to get rid of it",
+					hint: "if the detail names a loan, a hanging generate(), ENC or PuppetDB query holds the JRuby; " +
+						"else see puppetserver.log. Restart Puppet Server to get rid of it",
 				},
 			),
 			causes(OfMaster, Unhealthy, "the lock is released, or the master closes its port",
@@ -245,7 +246,7 @@ func (c *poolCheck) withoutPool(r Result, now time.Time) Finding {
 	}
 	f.State = StateWarn
 	f.Reason = r.Denied.Reason
-	f.Detail = r.Denied.Error() + ". Agents are served, but it is not seen whether JRubies still start or are stuck, " +
+	f.Detail = r.Denied.Error() + ". It is not seen whether JRubies still start or are stuck, " +
 		"and which requests hold them"
 	return f
 }

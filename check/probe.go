@@ -71,7 +71,7 @@ func unanswered() []Cause {
 		row{
 			reason: pc.Refused,
 			begins: "its port refuses connections",
-			hint:   "is the service started, and probe.address right? systemctl status puppetserver",
+			hint:   "is the unit that check unit names started, and probe.address right?",
 		},
 		row{reason: pc.Unreachable, begins: "there is no way to its address"},
 		row{
@@ -87,7 +87,7 @@ func unanswered() []Cause {
 		row{
 			reason: NotAccepting,
 			begins: "it answers on a connection that it has, and leaves new ones waiting",
-			hint:   "are descriptors left? compare /proc/PID/fd with LimitNOFILE=, then restart puppetserver",
+			hint:   "are descriptors left? compare /proc/PID/fd with LimitNOFILE=, then restart Puppet Server",
 		},
 		row{
 			reason: pc.TLSFailed,
@@ -137,7 +137,7 @@ func certificateFaults() []Cause {
 		row{
 			reason: pc.ServerCertExpired,
 			begins: "its certificate has ended",
-			hint:   "renew the server's certificate, then restart puppetserver: it loads one only then",
+			hint:   "renew the server's certificate, then restart Puppet Server: it loads one only then",
 		},
 		row{reason: pc.ServerCertNotYetValid, begins: "its certificate has not begun", hint: compareClocks},
 		row{reason: pc.ServerCertRevoked, begins: "its certificate stands on a list that could be read"},
@@ -170,7 +170,8 @@ func sharedFaults() []Cause {
 		row{
 			reason: AuthDenied,
 			begins: "403, from something that has not proved that it is the master, or to a probe that has not",
-			hint:   "restore the rules of auth.conf for /status/v1/services and /status/v1/simple",
+			hint: "if pmcheck asks without a certificate, mend that first; else restore the rules of auth.conf for " +
+				"/status/v1/services and /status/v1/simple",
 		},
 		row{reason: pc.CAExpired, begins: "a CA certificate has ended"},
 	)
@@ -202,8 +203,8 @@ func ownFaults() []Cause {
 		row{
 			reason: pc.OwnFiles,
 			begins: "a file of ours cannot be read",
-			hint: "unless its unit hides it, add pmcheck's user to the group puppet (pe-puppet on PE) and restart " +
-				"pmcheck; by hand, use sudo",
+			hint: "mend what the detail names; if permission is denied, and not because pmcheck's unit hides the file, " +
+				"add pmcheck's user to the group puppet (pe-puppet on PE) and restart pmcheck; by hand, use sudo",
 		},
 		row{
 			reason: pc.OwnFilesMissing,
@@ -230,7 +231,11 @@ func ownFaults() []Cause {
 		row{reason: pc.OwnCertExpired, begins: "our certificate has ended", hint: renewOwn},
 		row{reason: pc.OwnCertNotYetValid, begins: "our certificate has not begun", hint: compareClocks},
 		row{reason: pc.OwnCertRevoked, begins: "our certificate stands on a list", hint: renewOwn},
-		row{reason: pc.OwnCertForeign, begins: "our certificate is not of a CA in the bundle", hint: renewOwn},
+		row{
+			reason: pc.OwnCertForeign,
+			begins: "our certificate is not of a CA in the bundle",
+			hint:   "is probe.ca in pmcheck config the pool's CA file, and complete? Only then " + renewOwn,
+		},
 		row{
 			reason: pc.OwnCertUnreadable,
 			begins: "our certificate cannot be parsed",

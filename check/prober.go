@@ -258,9 +258,9 @@ func (p *Prober) silence(accepts bool, err error) *Fault {
 	}
 
 	if accepts {
-		said += ", but it accepts connections: it has more requests than threads"
+		said += ", but it accepts connections"
 	} else {
-		said += ", and it does not accept connections: its process is stopped"
+		said += ", and it does not accept connections"
 	}
 	return &Fault{Reason: puppetclient.Timeout, Err: errors.New(said)}
 }

@@ -212,8 +212,8 @@ func TestPendingRequestIsAnsweredLater(t *testing.T) {
 		want    check.Reason
 		says    string
 	}{
-		{"saturated", true, nil, silence, "in time, but it accepts connections: it has more requests than threads"},
-		{"stopped", false, nil, silence, "in time, and it does not accept connections: its process is stopped"},
+		{"saturated", true, nil, silence, "in time, but it accepts connections"},
+		{"stopped", false, nil, silence, "in time, and it does not accept connections"},
 		{"stopping", false, syscall.ECONNREFUSED, silence, "in time, and it refuses connections"},
 		{"on another host, or a kernel without inet_diag", false, errors.New("no table"), check.AcceptNotKnown,
 			"in time, and it is not known whether it accepts connections: no table"},

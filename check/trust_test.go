@@ -248,7 +248,7 @@ func TestWhatCannotBeParsedIsSkipped(t *testing.T) {
 		{name: "three of four", cas: func(m *checktest.Master) []byte { return slices.Concat(ca, noPEM, m.CA.Bundle(), ca) },
 			finding: skipped, says: "block 1 of 4 in CA: x509: malformed certificate, and 2 more"},
 		{name: "our CA, perhaps", cas: func(*checktest.Master) []byte { return slices.Concat(ca, foreign.Bundle()) },
-			doubt: skipped, finding: skipped, says: "the master is not verified, since its CA may be what is skipped: block 1"},
+			doubt: skipped, finding: skipped, says: "the server is not verified, since its CA may be what is skipped: block 1"},
 		{name: "the only CA", cas: func(*checktest.Master) []byte { return ca },
 			finding: skipped, says: "no self-signed root in the CA file that can be parsed: block 1 of 1 in CA"},
 		{name: "nothing, of another CA", cas: func(*checktest.Master) []byte { return foreign.Bundle() },

@@ -45,7 +45,7 @@ func unit() Check {
 				row{
 					reason: UnitCrashed,
 					begins: "its process ended by itself, and systemd starts it again",
-					hint:   "wait; then find out why: journalctl -u puppetserver, dmesg, hs_err_pid*.log in its working directory",
+					hint:   "wait; then find out why: journalctl -u UNIT, dmesg, hs_err_pid*.log in its working directory",
 				},
 			),
 			causes(OfMaster, Unhealthy, "systemd reports another state",
@@ -57,12 +57,12 @@ func unit() Check {
 				row{
 					reason: UnitStopped,
 					begins: "the unit is stopped, and the probe fails",
-					hint:   "systemctl start puppetserver",
+					hint:   "systemctl start UNIT, as the detail names it",
 				},
 				row{
 					reason: UnitFailed,
 					begins: "the unit has failed",
-					hint:   "journalctl -u puppetserver, then systemctl restart puppetserver",
+					hint:   "journalctl -u UNIT, as the detail names it, then systemctl restart UNIT",
 				},
 			),
 		),

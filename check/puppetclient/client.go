@@ -384,7 +384,7 @@ func (c *conn) required(alert error) error {
 	if !noneOffered || !c.checked || !isAlert(alert, 116, 40, 42) {
 		return nil
 	}
-	return failed(CertificateRequired, "the master requires a certificate, and none is offered: %w", c.trouble)
+	return failed(CertificateRequired, "%s requires a certificate, and none is offered: %w", c.client.Address, c.trouble)
 }
 
 // otherNames returns names that the certificate of the server may have instead of ServerName.

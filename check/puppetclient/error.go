@@ -119,7 +119,7 @@ func classify(err error, m *material, c *conn, address string, now time.Time) er
 	if doubt, fault := m.verifyOwn(now); cmp.Or(fault, doubt) != nil {
 		return cmp.Or(fault, doubt)
 	}
-	return failed(OwnCertRefused, "the master refused our certificate %s: %w", m.own.Leaf.Subject.CommonName, alert)
+	return failed(OwnCertRefused, "%s refused our certificate %s: %w", address, m.own.Leaf.Subject.CommonName, alert)
 }
 
 // networkError turns the error of a request that met no TLS alert into an *Error.

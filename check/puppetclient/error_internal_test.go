@@ -1,11 +1,16 @@
 package puppetclient
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"math/big"
 	"net"
 	"os"
 	"strings"
@@ -62,6 +67,50 @@ func TestErrorsOfSystemCallsBecomeReasons(t *testing.T) {
 		err := fmt.Errorf("http: %w", &net.OpError{Op: op, Net: "tcp", Err: os.NewSyscallError(op, errno)})
 		if got := networkError(err, "puppet1:8140").Reason; got != want {
 			t.Errorf("%s: reason %s, want %s", errno, got, want)
+		}
+	}
+}
+
+// TestOnlyAnUnknownIssuerMakesOurCertificateForeign: a CA that has ended is renewed, and leaves our certificate good.
+func TestOnlyAnUnknownIssuerMakesOurCertificateForeign(t *testing.T) {
+	now := time.Now()
+	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	sign := func(template, issuer *x509.Certificate) *x509.Certificate {
+		return must(x509.ParseCertificate(must(x509.CreateCertificate(rand.Reader, template, issuer, key.Public(), key))))
+	}
+	ca := func(name string, from, until time.Duration) *x509.Certificate {
+		template := &x509.Certificate{
+			SerialNumber:          big.NewInt(1),
+			Subject:               pkix.Name{CommonName: name},
+			NotBefore:             now.Add(from),
+			NotAfter:              now.Add(until),
+			IsCA:                  true,
+			BasicConstraintsValid: true,
+		}
+		return sign(template, template)
+	}
+	for _, tt := range []struct {
+		name string
+		ca   *x509.Certificate
+		want Reason
+	}{
+		{"the issuer has ended", ca("Puppet CA", -2*time.Hour, -time.Minute), CAExpired},
+		{"the issuer has not begun", ca("Puppet CA", time.Minute, time.Hour), OwnCertNotYetValid},
+		{"another CA", ca("Other CA", -time.Hour, time.Hour), OwnCertForeign},
+	} {
+		leaf := sign(&x509.Certificate{
+			SerialNumber: big.NewInt(2),
+			Subject:      pkix.Name{CommonName: "m1"},
+			NotBefore:    now.Add(-time.Hour),
+			NotAfter:     now.Add(time.Hour),
+			ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		}, ca("Puppet CA", -time.Hour, time.Hour))
+		m := &material{own: tls.Certificate{Leaf: leaf}}
+		if err := m.parseBundle("ca", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: tt.ca.Raw})); err != nil {
+			t.Fatal(err)
+		}
+		if e, is := errors.AsType[*Error](m.trouble(now)); !is || e.Reason != tt.want {
+			t.Errorf("%s: %v, want %s", tt.name, e, tt.want)
 		}
 	}
 }

@@ -83,7 +83,7 @@ func (m *material) verifyServer(peers []*x509.Certificate, want expected, now ti
 
 	chains, err := m.chains(peers, x509.ExtKeyUsageServerAuth, now)
 	if m.mayHaveSkippedCA(err) {
-		untrusted := fmt.Errorf("the master is not verified, since its CA may be what is skipped: %w", m.caSkips.err())
+		untrusted := fmt.Errorf("the server is not verified, since its CA may be what is skipped: %w", m.caSkips.err())
 		if !want.onHost {
 			return nil, &Error{Reason: NotVerified, Err: untrusted}
 		}
@@ -324,10 +324,25 @@ func (m *material) verifyOwn(now time.Time) (doubt, fault error) {
 		return m.expiredByName(leaf, now), nil
 	}
 	if err != nil {
-		return nil, failed(OwnCertForeign, "our certificate %s was issued by %s: %w",
-			leaf.Subject.CommonName, leaf.Issuer.CommonName, err)
+		return nil, ownError(leaf, err, now)
 	}
 	return m.lookUp(chains[0], OwnCertRevoked, now)
+}
+
+// ownError returns the error for our certificate, which is valid at now and cannot be verified.
+func ownError(leaf *x509.Certificate, err error, now time.Time) error {
+	invalid, is := errors.AsType[x509.CertificateInvalidError](err)
+	isDate := is && invalid.Reason == x509.Expired && invalid.Cert != nil
+	if !isDate {
+		return failed(OwnCertForeign, "our certificate %s was issued by %s: %w",
+			leaf.Subject.CommonName, leaf.Issuer.CommonName, err)
+	}
+
+	ca := invalid.Cert
+	if now.Before(ca.NotBefore) {
+		return failed(OwnCertNotYetValid, "our certificate's chain: %s", validity(ca))
+	}
+	return failed(CAExpired, "CA certificate %s", validity(ca))
 }
 
 // expiredByName returns an error if the newest CRL in the name of the issuer of a certificate has expired.

@@ -62,7 +62,7 @@ server     STOPPED: x.service is stopped
 mode       ready
 verdict    unhealthy: unit-stopped since 0s ago (CLOCK)
   detail   x.service is stopped
-  hint     systemctl start puppetserver
+  hint     systemctl start UNIT, as the detail names it
 check      disk warn, /opt/puppetlabs/server/data 3% (300 MiB) free, 4% of the
            inodes, 0s ago
   detail   disk-low: little is left

@@ -294,7 +294,7 @@ func testRestartWhileSaturated(t *testing.T, s *lab.PuppetServer) {
 	j.queue(herd - jrubies)
 	for _, site := range []*lab.Site{r, forgetful} {
 		site.WaitStatus(time.Minute, func(s lab.Status) error {
-			if detail := s.Services[0].Verdict.Detail; !strings.Contains(detail, "more requests than threads") {
+			if detail := s.Services[0].Verdict.Detail; !strings.Contains(detail, "but it accepts connections") {
 				return fmt.Errorf("not saturated: %s", detail)
 			}
 			return nil
