@@ -78,7 +78,7 @@ func explain(err error) *exitError {
 		return &exitError{status: exitRefused, err: err, hint: mend + ", or insist with --force"}
 	}
 	if errors.Is(err, status.ErrNoService) {
-		const hint = "set services in the configuration, then systemctl reload pmcheck"
+		const hint = "set services in the configuration (for puppetdb: puppetdb.address), then systemctl reload pmcheck"
 		return &exitError{status: exitUsage, err: err, hint: hint}
 	}
 
@@ -106,9 +106,10 @@ func explainLeft(left *leave.Error, err error) *exitError {
 	case leave.Silent:
 		e.hint = "systemctl restart pmcheck, or insist with --force"
 	default:
-		e.hint = "wait longer with --timeout 20m, or insist with --force"
+		e.hint = "wait longer with --timeout, or insist with --force"
 		if isOnlyServer(left.Left) {
-			e.hint = "bring another master up first, hold catalogs only (--service server), or insist with --force"
+			e.hint = "bring another master up first, or insist with --force; if only another service is in the way, " +
+				"--service server"
 		}
 	}
 	return e
@@ -120,11 +121,13 @@ func isOnlyServer(left []status.Blocker) bool {
 
 // fileHint returns what helps against an error of a file; empty if nothing is known to.
 func fileHint(err error) string {
+	file, is := errors.AsType[*fs.PathError](err)
 	if errors.Is(err, fs.ErrPermission) {
+		if is && file.Op == "open" { // a command that only reads does so as the user pmcheck, even with sudo
+			return "use sudo; if it is not enough, let the user pmcheck read " + file.Path
+		}
 		return "use sudo"
 	}
-
-	file, is := errors.AsType[*fs.PathError](err)
 	if !is {
 		return ""
 	}

@@ -115,6 +115,9 @@ func portHint(ctx context.Context, listen string) string {
 	if answered != nil && answered.Certname == demo.Certname {
 		return "a demo answers on " + listen + ": first export the two variables that it has printed; "
 	}
+	if answered != nil && len(answered.Services) > 0 {
+		return "pmcheck answers on " + listen + ", and not on its socket: systemctl restart pmcheck; "
+	}
 	return "something else listens on " + listen + ": systemd for pmcheck, or the old xinetd check? ss -ltnp shows which; "
 }
 

@@ -187,7 +187,7 @@ func (h *host) report(ctx context.Context, service drain.Service, own drain.Hold
 	}
 
 	if err != nil {
-		h.print("not in effect yet: %s; it applies when the daemon starts", err)
+		h.print("cannot tell whether it is in effect: %s; a daemon that starts applies it", err)
 	} else {
 		h.print("in effect: %s", st.State(service))
 	}

@@ -81,7 +81,8 @@ func (d *Daemon) listenForCommands() {
 
 	socket, err := front.ListenSocket(d.settings.Load().Socket)
 	if err != nil {
-		d.log.Warn("no unix socket, so pmcheck status and wait will not work", "error", err)
+		d.log.Warn("no unix socket, so commands that ask the daemon (status, wait, drain, maint, with-hold) do not work",
+			"error", err)
 		return
 	}
 	d.sockets = []net.Listener{socket}

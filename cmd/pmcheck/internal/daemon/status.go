@@ -55,7 +55,9 @@ func (d *Daemon) facts(now time.Time) status.Facts {
 	settings := d.settings.Load()
 	warnings := *d.ignored.Load()
 	if settings.Listen != d.listen {
-		warnings = append([]string{"listen has changed since the daemon was started: restart pmcheck"}, warnings...)
+		const changed = "listen has changed since the daemon was started: restart pmcheck, and if pmcheck.socket binds " +
+			"the port, first systemctl edit pmcheck.socket"
+		warnings = append([]string{changed}, warnings...)
 	}
 	return status.Facts{
 		Version:      ProgramVersion(),
