@@ -91,8 +91,8 @@ func TestBadConfigsAreRefused(t *testing.T) {
 		{"eject for what masters share", "checks: {puppetdb: eject, code: eject, expiry: eject, disk: eject}\n",
 			"F:1: checks.expiry" + noEject + "\nF:1: checks.code" + noEject + "\nF:1: checks.puppetdb" + noEject},
 		{"plain HTTP to another host", "probe: {address: 'http://192.0.2.1:8080'}\n",
-			"F:1: probe.address: http://192.0.2.1:8080 is on another host (plain HTTP is for a master on this host, whose TLS " +
-				"ends at the balancer)"},
+			"F:1: probe.address: http://192.0.2.1:8080 is not known to be on this host (plain HTTP is for a master on this " +
+				"host, whose TLS ends at the balancer)"},
 		{"pmcheck asks itself", "probe: {address: 'localhost:9200'}\n",
 			"F:1: probe.address: localhost:9200 is where pmcheck itself listens (the address of Puppet Server, such as " +
 				"localhost:8140)"},

@@ -161,7 +161,11 @@ func (h puppetHost) early(says sources) *check.Fault {
 		return nil
 	}
 	at := says["probe.certificate"].at
-	return &check.Fault{Reason: check.CertificatePending, Err: Fault{at: at, problem: unfit.Error()}}
+	reason := check.CertificatePending
+	if fault, is := errors.AsType[*puppetclient.Error](unfit); is && fault.Reason == puppetclient.OwnFiles {
+		reason = puppetclient.OwnFiles // they may be fit, and Puppet Server may read them
+	}
+	return &check.Fault{Reason: reason, Err: Fault{at: at, problem: unfit.Error()}}
 }
 
 // fit returns nil if the files of this host, with what is not configured from these sources, can be used.
@@ -175,8 +179,8 @@ func (h puppetHost) fit(from sources) error {
 
 // guess returns what to use instead of what puppet.conf says, which is not enough, and describes it.
 func (h puppetHost) guess(says sources) (instead sources, description string) {
-	if known := h.options.Known.sources(); known != nil {
-		return known, "pmcheck uses what it said last"
+	if last := h.options.Known.sources(); last != nil {
+		return last, "pmcheck uses what it said last"
 	}
 
 	defaults, faults := h.identity(puppetConf{})
@@ -184,8 +188,12 @@ func (h puppetHost) guess(says sources) (instead sources, description string) {
 		return defaults, "pmcheck uses the default paths, where the files fit each other"
 	}
 
-	if h.probe.with(says).unverified() {
+	known := h.probe.with(says)
+	if known.unverified() {
 		return says, "pmcheck does not verify the master, and answers 503 if it is on another host"
+	}
+	if known.Certificate != "" && known.Key != "" {
+		return says, "pmcheck looks up no CRL"
 	}
 	return says, "pmcheck asks without a certificate"
 }

@@ -104,7 +104,7 @@ func (l *loader) probe(p Probe) {
 	target, plain := strings.CutPrefix(p.Address, "http://")
 	l.rule("probe.address", isTarget(target), text.Show(p.Address)+" is not a host and port", "such as localhost:8140")
 	exposed := plain && isTarget(target) && !sockets.IsLocal(target)
-	l.rule("probe.address", !exposed, text.Show(p.Address)+" is on another host",
+	l.rule("probe.address", !exposed, text.Show(p.Address)+" is not known to be on this host",
 		"plain HTTP is for a master on this host, whose TLS ends at the balancer")
 	l.rule("probe.address", !sockets.SameListener(target, l.config.Listen),
 		text.Show(p.Address)+" is where pmcheck itself listens", "the address of Puppet Server, such as localhost:8140")
