@@ -7,6 +7,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -127,10 +128,14 @@ func (d *decision) remaining() []status.Blocker {
 	if d.state.isTold() && !d.expectsAgents() {
 		return nil
 	}
+	return d.shown(agents)
+}
 
-	var list []status.Blocker
-	awaited := f.Status
-	awaited.Balancers = d.awaited(awaited.Balancers, f.Own.Leaving)
+// shown returns what the last status shows: balancers that have not let go and, once all have, agents.
+func (d *decision) shown(agents []sockets.Connection) (list []status.Blocker) {
+	seen := d.facts.Status
+	awaited := seen
+	awaited.Balancers = d.awaited(seen.Balancers, d.facts.Own.Leaving)
 	for _, v := range awaited.Services {
 		if !d.policy.Service.Covers(v.Name) {
 			continue
@@ -139,7 +144,7 @@ func (d *decision) remaining() []status.Blocker {
 			list = append(list, blocker.Join(v.Keeps, untold)...)
 		}
 		if d.state.isTold() {
-			list = append(list, f.Status.Busy(v, agents)...)
+			list = append(list, seen.Busy(v, agents)...)
 		}
 	}
 	return list
