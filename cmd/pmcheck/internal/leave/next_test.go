@@ -390,7 +390,7 @@ func TestNext(t *testing.T) {
 		{name: "no master of the fleet answers, and nothing else is known", phase: PhaseFleet, after: time.Minute,
 			state: remembers{muteFor(time.Minute), paused},
 			sees:  facts{shows(blind), fleetSays(mute)}, asked: drains(),
-			does:  "wait: no other master of the fleet has served for 30s (fleet)",
+			does:  "wait: no other master of the fleet is known to have served for 30s; no answer from m2 (fleet)",
 			notes: "of the fleet do not answer: m2"},
 
 		// A stop that is cancelled.
