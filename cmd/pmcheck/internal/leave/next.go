@@ -189,7 +189,7 @@ func (d *decision) judge(blockers []status.Blocker, settled time.Duration) (Step
 	if isSettled {
 		return Step{}, clear
 	}
-	if d.facts.Now.Before(d.end()) {
+	if d.facts.Now.Before(d.deadline()) {
 		return Step{Do: Wait, Blockers: blockers, Until: s.ask}, blocked
 	}
 
@@ -202,15 +202,15 @@ func (d *decision) judge(blockers []status.Blocker, settled time.Duration) (Step
 	return Step{}, over
 }
 
-// end returns when the phase is over.
-func (d *decision) end() time.Time {
+// deadline returns when the phase is over.
+func (d *decision) deadline() time.Time {
 	t := d.state.times
 	if d.policy.Whole > 0 {
 		return t.began.Add(d.policy.Whole)
 	}
 
-	// No other master can serve the agents of balancers that the configuration names: whatever the budget says, it is
-	// no use to wait.
+	// No other master can serve the agents of balancers that the configuration names, so it is no use to wait for a slot:
+	// it is over at once, and the slot is claimed by force, since others must see that this master is out.
 	all := d.hearing().WithAgents()
 	namesAll := len(all) == len(all.Trusted())
 	phase := d.state.Phase

@@ -2,6 +2,7 @@ package leave
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -206,7 +207,10 @@ func describe(s State, step Step) string {
 		does += ": " + blocker.Summary(step.Blockers)
 	}
 	if step.Err != nil {
-		return "refuse: " + step.Err.Error()
+		if failed := (*Error)(nil); errors.As(step.Err, &failed) && failed.Kind == Refused {
+			return "refuse: " + step.Err.Error()
+		}
+		return "end: " + step.Err.Error()
 	}
 	if step.Ends {
 		return does + ", and end"
@@ -279,7 +283,7 @@ func TestNext(t *testing.T) {
 		{name: "the time of a command is over, and agents are left", phase: PhaseIdle, after: 5 * time.Minute,
 			state: remembers{told(time.Minute)},
 			sees:  facts{shows(pool, held("turn"), letGo), own("turn"), agent}, asked: drains(idle),
-			does: "refuse: not idle within 5m0s: 1 connection in use, from 192.0.2.53"},
+			does: "end: not idle within 5m0s: 1 connection in use, from 192.0.2.53"},
 		{name: "it does not serve anyway", sees: facts{shows(pool, isDown), budgetAndFleet}, asked: drains(),
 			does: "hold firm (told)"},
 		{name: "--now", sees: facts{shows(pool), budgetAndFleet}, asked: drains(now), does: "hold firm, and end"},
@@ -290,7 +294,7 @@ func TestNext(t *testing.T) {
 		{name: "a restart of the daemon", sees: facts{daemon(DaemonPauses)}, asked: drains(),
 			does: "wait: the daemon does not answer (start)"},
 		{name: "a silent daemon, a command", sees: facts{daemon(DaemonSilent)}, asked: drains(),
-			does: "refuse: the daemon runs, and does not answer: the daemon does not answer"},
+			does: "end: the daemon runs, and does not answer: the daemon does not answer"},
 		{name: "a silent daemon, a stop asks budget and fleet",
 			sees: facts{daemon(DaemonSilent), budgetAndFleet}, asked: stops(), does: "claim (slot)"},
 		{name: "a silent daemon, a stop holds, and waits as long as a balancer asks", phase: PhaseTold,
@@ -301,7 +305,7 @@ func TestNext(t *testing.T) {
 
 		// The database hangs.
 		{name: "the database hangs, a command", phase: PhaseSlot, sees: facts{shows(pool), slotIs(hangs)},
-			asked: drains(), does: "refuse: " + hangs.Error()},
+			asked: drains(), does: "end: " + hangs.Error()},
 		{name: "the database hangs, a stop asks again for 30 s", phase: PhaseSlot,
 			state: remembers{dbSilentFor(29 * time.Second)},
 			sees:  facts{shows(pool), slotIs(hangs)}, asked: stops(),
@@ -366,7 +370,7 @@ func TestNext(t *testing.T) {
 			state: remembers{hostStopsFor(270 * time.Second), told(2 * time.Minute)},
 			sees:  facts{shows(otherGone, held("spare")), own("spare")}, asked: stops(), does: "hold firm (last)"},
 
-		// Two departures at once: the fleet is asked twice, and once more where something follows the hold blindly.
+		// Two masters leave at once: the fleet is asked twice, and once more where something follows the hold blindly.
 		{name: "the fleet lets it go: the fourth of the list pauses for 7.5 s", phase: PhaseFleet,
 			sees: facts{shows(blind), fleetSays(serves)}, asked: drains(),
 			does: "wait: asks the fleet again in 7.5s (fleet)"},
@@ -396,10 +400,10 @@ func TestNext(t *testing.T) {
 		// A stop that is cancelled.
 		{name: "a cancelled stop", phase: PhaseTold,
 			sees:  facts{shows(pool, held("turn")), own("turn"), func(f *Facts) { f.NoStop = ErrCancelled }},
-			asked: stops(), does: "refuse: the stop was cancelled"},
+			asked: stops(), does: "end: the stop was cancelled"},
 		{name: "its hold was lifted", phase: PhaseTold,
 			sees:  facts{shows(pool, held("turn")), own("turn"), func(f *Facts) { f.Gone = true }},
-			asked: stops(), does: "refuse: " + errGone.Error()},
+			asked: stops(), does: "end: " + errGone.Error()},
 
 		// --force
 		{name: "--force beside the only CA", sees: facts{shows(pool, onlyCA, isYoung)}, asked: drains(force),
@@ -416,7 +420,8 @@ func TestNext(t *testing.T) {
 			sees: facts{shows(pool, held("turn")), own("turn")}, asked: stops(), does: "hold spare (idle)",
 			notes: "goes on wherever there is another server: lb0/puppet still sends (UP, 0 sessions)"},
 		{name: "a slot may come until others must have given theirs back", phase: PhaseSlot, after: 29 * time.Minute,
-			sees: facts{shows(blind), slotIs(taken)}, asked: stops(), does: "wait: " + taken.Error() + " (slot)"},
+			state: remembers{knowsSlot},
+			sees:  facts{shows(blind), slotIs(taken)}, asked: stops(), does: "wait: " + taken.Error() + " (slot)"},
 		{name: "no slot has come: others must see that it is out", phase: PhaseSlot, after: 30 * time.Minute,
 			state: remembers{knowsSlot},
 			sees:  facts{shows(blind), slotIs(taken)}, asked: stops(), does: "claim by force (slot)",

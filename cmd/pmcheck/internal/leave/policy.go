@@ -18,13 +18,13 @@ const (
 )
 
 // Policy is what a command and the stop of a service differ in. A command is refused if the pool needs the master. A
-// stop happens in any case, and is never refused: it takes as much care as its time allows.
+// stop happens in any case, and is refused only if its hold is gone: it takes as much care as its time allows.
 type Policy struct {
 	Service drain.Service // what leaves
 	Mode    drain.Mode    // what it leaves for
 
-	// OnlyServer is what follows if a balancer has this master as its only server. If the way out goes on, it does not
-	// wait for that balancer until the hold is firm.
+	// OnlyServer is what follows if a balancer has this master as its only server, and expects none back. If the way out
+	// goes on, it does not wait for that balancer until the hold is firm.
 	OnlyServer Consequence
 	// NotKnown is what follows if the daemon, the budget's database or the fleet does not answer, or if no other master
 	// of the fleet serves.

@@ -59,7 +59,7 @@ func (d *decision) slot() Step {
 // askAgain asks a witness, but not before its time, unless the phase is over until then.
 func (d *decision) askAgain(ask Step) Step {
 	isDue := !d.facts.Now.Before(d.state.ask)
-	isOver := !d.facts.Now.Before(d.end())
+	isOver := !d.facts.Now.Before(d.deadline())
 	if isDue || isOver {
 		return ask
 	}
