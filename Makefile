@@ -101,7 +101,7 @@ integration: deps ## against the real Puppet Server and HAProxy; twelve minutes,
 
 .PHONY: test-all
 test-all: test deps-all ## and packages, module, other balancers, browser, Debian 11 and 13, a pool, faults; half an hour
-	$(GO) test -race -p 2 -timeout 40m $(WORKS)
+	$(GO) test -race -p 2 -timeout 60m $(WORKS)
 	$(GO) test -race -p 1 -timeout 40m -run '^Test(Pool|OneVoiceAlone|DoubtsTakeNoMasterOut|BalancerOnTheMastersHost|Faults)$$' $(TIMED)
 
 # The tables of packaging/doc/proof.md, each written by the command that measures it.
