@@ -25,17 +25,18 @@ import (
 const startTime = 4 * time.Minute
 
 // TestDoubts configures one Puppet Server so that it serves agents, while pmcheck cannot find out or agree on
-// something by itself. Balancers are told 200, and 503 as soon as the master does not serve.
+// something by itself. Balancers are told 200, and 503 as soon as the master does not serve. PMCHECK_LONG=1 has more.
 func TestDoubts(t *testing.T) {
 	lab.Real(t)
 	s := lab.StartPuppetServer(t, lab.PuppetServerOptions{MaxActiveInstances: jrubies, HeapMB: 768})
 	lab.Build(t)
 	s.WaitReady(5 * time.Minute)
 	s.IssueCert(agentName, nil)
-	for _, test := range []struct {
+	type doubt struct {
 		name string
 		run  func(*testing.T, *lab.PuppetServer)
-	}{
+	}
+	doubts := []doubt{
 		{"restart of pmcheck while saturated", testRestartWhileSaturated},
 		{"garbage collections", testCollections},
 		{"no descriptors", testNoDescriptors},
@@ -43,9 +44,13 @@ func TestDoubts(t *testing.T) {
 		{"ciphers", testCiphers},
 		{"name of the agents", testNameOfAgents},
 		{"our copy of the CRL", testOwnLists},
-		{"certificates of other CAs", testCertificatesOfOtherCAs},
-		{"certificate required", testRequiresCertificate},
-	} {
+	}
+	if lab.Long() { // each starts Puppet Server three times
+		doubts = append(doubts,
+			doubt{"certificates of other CAs", testCertificatesOfOtherCAs},
+			doubt{"certificate required", testRequiresCertificate})
+	}
+	for _, test := range doubts {
 		if !t.Run(test.name, func(t *testing.T) { test.run(t, s) }) {
 			return // the next one would meet a server in an unknown state
 		}
