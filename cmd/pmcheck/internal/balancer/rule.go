@@ -146,11 +146,14 @@ func (r Rule) keptBy(b *Balancer, all List) (why blocker.Blocker, keeps bool) {
 // hasSay reports whether the balancer has a say. A balancer that sends no view follows the answers, unless the hold is
 // by view alone, and so does a balancer that hides the hold from itself.
 func (r Rule) hasSay(b *Balancer) bool {
-	if r.leaving == drain.Firm || b.Hides(r.mode) || r.isOutAnyway(b) {
+	if r.leaving == drain.Firm || !r.concerns(b) {
 		return false
 	}
 	return b.SendsView() || r.leaving == drain.LeavingByView
 }
+
+// concerns reports whether the hold makes a difference to a balancer.
+func (r Rule) concerns(b *Balancer) bool { return !b.Hides(r.mode) && !r.isOutAnyway(b) }
 
 // isOutAnyway reports whether a balancer has the master out because that does not serve: it loses nothing by the hold.
 // In a backend that asks for the hold only, for when no master serves, the same master may be the last.
@@ -228,7 +231,7 @@ func (r Rule) others(b *Balancer, all List) List {
 // matters reports whether what a balancer says matters to the others. A balancer of which this is the only server keeps
 // the master until the hold is firm, so nothing waits for it.
 func (r Rule) matters(o *Balancer) bool {
-	concerned := o.SendsView() && !o.Hides(r.mode) && r.leaves(o.Service) && !r.isOutAnyway(o)
+	concerned := o.SendsView() && r.leaves(o.Service) && r.concerns(o)
 	// A master that is back in the pool before it is back in the backend of the turns could cross another master.
 	if o.Turns() && o.Pooled() {
 		return concerned

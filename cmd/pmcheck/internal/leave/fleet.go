@@ -117,7 +117,7 @@ func (d *decision) noteFleet() {
 
 // byFleet returns what the fleet says, as far as it counts beside what balancers show.
 func (d *decision) byFleet() []status.Blocker {
-	isPooled := len(d.hearing().Pool(d.facts.Status.Time)) > 0
+	isPooled := d.isPooled()
 
 	// Where the daemon's rule protects the pool, nobody waits for a fleet that is silent as a whole: its allow perhaps
 	// names balancers only. The rule does not protect from what follows the hold blindly.
@@ -136,7 +136,7 @@ func (d *decision) byFleet() []status.Blocker {
 	return list
 }
 
-// isLast reports whether no other master of the fleet serves, or is expected to.
+// isLastMaster reports whether no other master of the fleet serves, or is expected to.
 func isLastMaster(list []status.Blocker) bool {
 	return len(list) > 0 && list[0].Kind == blocker.OnlyServer
 }

@@ -23,6 +23,9 @@ func (d *decision) hearing() balancer.List {
 // isOnlyServer reports whether every balancer has this master alone, and expects no other server.
 func (d *decision) isOnlyServer() bool { return d.hearing().AllOnlyServer(d.facts.Status.Time) }
 
+// isPooled reports whether a balancer shows another server, expects one back, or has just started.
+func (d *decision) isPooled() bool { return len(d.hearing().Pool(d.facts.Status.Time)) > 0 }
+
 // waitsForNobody reports whether no balancer and no other master has to agree.
 func (d *decision) waitsForNobody() bool {
 	// Without a daemon, no balancer hears of the hold.

@@ -286,8 +286,7 @@ func (d *decision) withoutBudget() Step {
 
 // holdByViews holds so that each balancer is asked whether it can do without this master.
 func (d *decision) holdByViews() Step {
-	isPooled := len(d.hearing().Pool(d.facts.Status.Time)) > 0
-	if !isPooled && !d.asksFleet() {
+	if !d.isPooled() && !d.asksFleet() {
 		d.note("nothing tells whether the pool can do without this master: " +
 			"no balancer shows another server, and budget and fleet are not asked")
 	}
