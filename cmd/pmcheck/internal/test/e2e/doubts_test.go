@@ -318,7 +318,10 @@ func testRestartWhileSaturated(t *testing.T, s *lab.PuppetServer) {
 	forgetful.WaitRefusal("unhealthy: timeout", 10*time.Second)
 	j.open()
 	steady.WaitVerdict("healthy: ok", 2*time.Minute)
-	answers.Stop().AssertOnly("200 Puppet Server is running.") // no false alarm by the queue of the kernel
+	// No false alarm by the queue of the kernel. The herd has the processor too, and a client here may give up.
+	if told := answers.Stop().Told(); told != "200 "+lab.ServingBody {
+		t.Errorf("the answers were %s", told)
+	}
 	j.end()
 	r.WaitVerdict("healthy: ok", startTime)
 }
