@@ -162,6 +162,7 @@ func testMaster(t *testing.T, site *lab.Site, balancer *lab.Host) {
 	master.ExpireCRL()
 	if master.Unit != "puppetserver" { // it loads CRLs only when it starts; a stop would be held until it serves again
 		host.MustRun("systemctl", "kill", "-s", "KILL", master.Unit)
+		site.HAProxy.WaitStatus("puppet", "m1", "DOWN", slow)
 		host.MustRun("systemctl", "start", master.Unit)
 	}
 	site.WaitRefusal("unhealthy: "+string(puppetclient.CRLExpired), slow)
