@@ -6,20 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -32,855 +28,251 @@ func (m *member) held() (list string) {
 	return list
 }
 
-func command(change ...func(*leave.Request)) leave.Request {
-	r := leave.Request{
-		Hold: drain.Hold{Holder: drain.Operator, Mode: drain.Drain},
-		Wait: 5 * time.Minute,
+// departure is a row: one master of a pair leaves, whose last agent needs a minute.
+type departure struct {
+	name string
+
+	// What there is, and what is asked.
+	shape   shape              // a pair, if it is zero
+	setup   func(p *pool)      // what has happened in the pool before
+	world   func(*leave.World) // what the way out finds otherwise than in the pool
+	request leave.Request
+	ends    time.Duration // when its context ends, if it does
+
+	// What comes of it.
+	kind  leave.Kind // of the *leave.Error, if it is one
+	err   string     // how the error begins; empty if there is none
+	holds string     // the holds of the master at the end
+
+	// How long it takes.
+	least  time.Duration
+	within time.Duration // 10 s, if it is 0
+}
+
+func (d departure) run(t *testing.T) {
+	if d.shape.masters == 0 {
+		d.shape = ordinary(2)
 	}
-	for _, f := range change {
-		f(&r)
-	}
-	return r
+	d.shape.run(t, func(ctx context.Context, p *pool) {
+		m := p.members[0]
+		if d.setup != nil {
+			d.setup(p)
+		}
+		m.worksUntil(time.Now().Add(time.Minute))
+		w := m.world()
+		if d.world != nil {
+			d.world(&w)
+		}
+
+		ctx, cancel := context.WithTimeout(ctx, cmp.Or(d.ends, time.Hour))
+		defer cancel()
+		began := time.Now()
+		set, err := leave.Out(ctx, w, d.request)
+
+		if took := time.Since(began); took < d.least || took > cmp.Or(d.within, 10*time.Second) {
+			t.Errorf("took %s", took)
+		}
+		e, is := errors.AsType[*leave.Error](err)
+		if !strings.HasPrefix(fmt.Sprint(err), cmp.Or(d.err, "<nil>")) || is && e.Kind != d.kind {
+			t.Errorf("error %v, want %s", err, d.err)
+		}
+		if r := d.request; r.For > 0 && time.Until(set.Until).Round(time.Second) != r.For {
+			t.Errorf("it ends at %s, want %s from now", set.Until, r.For)
+		}
+		if got := m.held(); got != d.holds {
+			t.Errorf("held: %s, want %s", got, d.holds)
+		}
+	})
 }
 
-func stop(r *leave.Request) {
-	r.Hold.Holder = drain.Guard
-	r.Idle = true
-	r.Stop = guardOf(drain.Guard, restarting)
-}
+const (
+	firm        = `operator drain "";`
+	leaving     = `operator drain "turn";`
+	guard       = `guard drain "";`
+	interrupted = "context deadline exceeded"
+	alone       = "must stay in service: balancer lb0/puppet has no other server than m000"
+)
 
-// hooks are holds with something before and after each change of one. An error before it keeps it from being made.
-type hooks struct {
-	leave.Holds
-	before, after func() error
-}
+// The ways out whose single steps are rows of TestNext are not repeated here: these are what comes of many steps.
 
-func (h *hooks) Change(
-	holder string, service drain.Service, next func(drain.Hold) (drain.Hold, error),
-) (set drain.Hold, err error) {
-	if err := h.before(); err != nil {
-		return set, err
-	}
-	set, err = h.Holds.Change(holder, service, next)
-	return set, errors.Join(err, h.after())
-}
-
-func nothing() error { return nil }
-
-// lone is a balancer that has this master alone, and asked just now.
-func lone(now time.Time) status.Balancer {
-	return status.Balancer{
-		Node:    "alone",
-		Name:    "puppet/m000",
-		Service: drain.Master,
-		Seen:    now,
-		View:    &status.View{State: "UP", Weight: 100, WeightTotal: 100},
-	}
-}
-
-func otherDies(p *pool) {
-	p.members[1].becomes(check.Unknown)
-	time.Sleep(20 * time.Second)
-}
-
-// TestOut takes one master of a pair out, whose last agent needs a minute.
+// TestOut: a command, and the daemon answers.
 func TestOut(t *testing.T) {
-	now := func(r *leave.Request) { r.Now = true }
-	force := func(r *leave.Request) { r.Force = true }
-	idle := func(r *leave.Request) { r.Idle = true }
-	within := func(d time.Duration) func(*leave.Request) { return func(r *leave.Request) { r.Wait = d } }
-	turn := func(d time.Duration) func(*leave.Request) { return func(r *leave.Request) { r.Stop.Limits.Turn = d } }
-	shutdown := func(r *leave.Request) { r.Stop.Ask = guardOf(drain.Guard, shuttingDown).Ask }
-	agents10s := func(r *leave.Request) { r.Stop.Limits.Wait = 10 * time.Second }
-
-	says := func(answer func() (status.Status, error)) func(*leave.World) {
-		return func(w *leave.World) {
-			w.Status = func(context.Context) (status.Status, error) { return answer() }
-		}
-	}
-	noDaemon := says(func() (status.Status, error) { return status.Status{}, status.ErrNoDaemon })
-	restarts := func(w *leave.World) {
-		next, asked := w.Status, false
-		w.Status = func(ctx context.Context) (status.Status, error) {
-			if !asked {
-				asked = true
-				return status.Status{}, status.ErrNoDaemon
-			}
-			return next(ctx)
-		}
-	}
-	silent := func(w *leave.World) {
-		noDaemon(w)
-		w.Runs = func(context.Context) bool { return true }
-	}
-	// connected has a connection to the master for two minutes, over which a request comes each second.
-	connected := func(from string) func(*leave.World) {
-		return func(w *leave.World) {
-			silent(w)
-			end := time.Now().Add(2 * time.Minute)
-			w.Connections = func() (list []sockets.Connection, err error) {
-				if time.Now().Before(end) {
-					list = append(list, sockets.Connection{
-						Local: netip.MustParseAddr("192.0.2.11"),
-						Peer:  netip.AddrPortFrom(netip.MustParseAddr(from), 40000),
-						Idle:  time.Second,
-					})
-				}
-				return list, nil
-			}
-		}
-	}
-	freeLater := func(change func(*leave.World)) func(*leave.World) {
-		return func(w *leave.World) {
-			change(w)
-			began := time.Now()
-			w.Claim = func(context.Context, budget.Claim) error {
-				if time.Since(began) < time.Minute {
-					return &budget.TakenError{Allowed: 1}
-				}
-				return nil
-			}
-		}
-	}
-	unreadable := says(func() (status.Status, error) { return status.Status{}, errors.New("the answer is too long") })
-	young := says(func() (status.Status, error) {
-		now := time.Now()
-		return status.Status{
-			Time:         now,
-			ListensSince: now.Add(-3 * time.Second),
-			Services:     []status.ServiceStatus{{Name: drain.Master}},
-		}, nil
-	})
-	sees := func(change func(s *status.Status)) func(*leave.World) {
-		return func(w *leave.World) {
-			next := w.Status
-			w.Status = func(ctx context.Context) (status.Status, error) {
-				s, err := next(ctx)
-				change(&s)
-				return s, err
-			}
-		}
-	}
-	noBalancer := sees(func(s *status.Status) { s.Balancers, s.BalancerAsked = nil, time.Time{} })
-	held := sees(func(s *status.Status) { s.Balancers[0].Codes.Unhealthy = 200 })
-	hidden := sees(func(s *status.Status) { s.Balancers[0].Codes.Drain = 200 })
-	onlyCA := sees(func(s *status.Status) {
-		ca := s.Services[0]
-		ca.Name = "ca"
-		s.Services = append(s.Services, ca)
-		s.Balancers = append(s.Balancers, status.Balancer{
-			Source:  netip.MustParseAddr("198.51.100.9"),
-			Service: "ca",
-			Seen:    s.Time,
-			View:    &status.View{State: "UP", Weight: 100, WeightTotal: 100},
-		})
-	})
-	onlyHere := sees(func(s *status.Status) { s.Balancers = append(s.Balancers, lone(s.Time)) })
-	badTurns := sees(func(s *status.Status) {
-		b := lone(s.Time)
-		b.Name = "0-turn/m000"
-		b.Node, b.Source = "lb0", netip.MustParseAddr("198.51.100.1") // of the pool's HAProxy
-		s.Balancers = append(s.Balancers, b)
-	})
-	youngAndLone := sees(func(s *status.Status) {
-		s.Balancers = balancer.List{lone(s.Time)}
-		s.ListensSince = s.ListensSince.Add(2*time.Minute + time.Second) // when the pool was in service
-	})
-	// besideBlind has a client without a view ask beside a balancer that has this master alone. It has asked so often, and
-	// is told of the hold every five seconds.
-	besideBlind := func(checks int64) func(*leave.World) {
-		return func(w *leave.World) {
-			began := time.Now()
-			sees(func(s *status.Status) {
-				blind := status.Balancer{
-					Source:  netip.MustParseAddr("198.51.100.9"),
-					Service: drain.Master,
-					Seen:    s.Time,
-					Checks:  checks,
-					Answer:  status.Answer{Code: 503},
-					Answers: int64(s.Time.Sub(began) / (5 * time.Second)),
-				}
-				s.Balancers = balancer.List{lone(s.Time), blind}
-			})(w)
-		}
-	}
-	forged := sees(func(s *status.Status) {
-		b := lone(s.Time)
-		b.View.WeightTotal, b.OthersWeight, b.OthersSeen = 200, 100, s.Time
-		s.Balancers = append(s.Balancers, b)
-	})
-	fleetSays := func(w fleet.Witness) func(*leave.World) {
-		return func(world *leave.World) {
-			world.Fleet = func(context.Context) ([]fleet.Witness, int) { return []fleet.Witness{w}, 0 }
-		}
-	}
-	fleetDown := fleetSays(fleet.Witness{Host: "m2", Code: 503, For: time.Minute})
-	fleetGone := fleetSays(fleet.Witness{Host: "m2", Code: 503, For: time.Hour})
-	fleetSilent := fleetSays(fleet.Witness{Host: "m2"})
-	twentyFourth := func(world *leave.World) {
-		world.Fleet = func(context.Context) ([]fleet.Witness, int) {
-			return []fleet.Witness{{Host: "m2", Code: 200, For: time.Hour}}, 23
-		}
-	}
-	unknown := func(r *leave.Request) { r.Hold.Service = "nosuch" }
-	free := func(w *leave.World) { w.Claim = func(context.Context, budget.Claim) error { return nil } }
-	forAMinute := func(r *leave.Request) { r.For = time.Minute }
-	server := func(r *leave.Request) { r.Hold.Service = drain.Master }
-	unreachable := func(w *leave.World) {
-		w.Claim = func(context.Context, budget.Claim) error {
-			time.Sleep(budget.Timeout)
-			return budget.ErrUnreachable
-		}
-	}
-	usedUp := func(w *leave.World) {
-		w.Claim = func(context.Context, budget.Claim) error { return &budget.TakenError{Allowed: 1} }
-	}
-	otherDiesOnceHeld := func(w *leave.World) {
-		other := w.Holds.(*member).members[1]
-		w.Holds = &hooks{w.Holds, nothing, func() error { other.becomes(check.Unhealthy); return nil }}
-	}
-	liftedOnceTold := func(w *leave.World) {
-		m, changes := w.Holds.(*member), 0
-		lift := func() (err error) {
-			if changes++; changes == 2 {
-				_, err = m.store.LiftAll()
-			}
-			return err
-		}
-		w.Holds = &hooks{m, lift, nothing}
-	}
-
-	unhealthy := func(p *pool) { p.members[0].becomes(check.Unhealthy) }
-	otherDiesFor := func(d time.Duration) func(*pool) {
-		return func(p *pool) {
-			otherDies(p)
-			p.members[1].becomes(check.Unhealthy)
-			time.AfterFunc(d, func() { p.members[1].becomes(check.Healthy) })
-		}
-	}
-	otherIsGone := func(p *pool) {
-		p.members[1].becomes(check.Unhealthy)
-		time.Sleep(balancer.ExpectedBack + time.Minute)
-	}
-	liftedLater := func(p *pool) {
-		otherDies(p)
-		time.AfterFunc(10*time.Second, func() { _, _ = p.members[0].store.LiftAll() })
-	}
-	holds := func(p *pool) { _, _ = leave.Out(context.Background(), p.members[0].world(), command(now, force)) }
-	torn := func(p *pool) {
-		_ = os.WriteFile(filepath.Join(p.members[0].store.Persistent, "operator.json"), []byte("{"), 0o644)
-		p.members[0].noticed()
-	}
-	const (
-		firm        = `operator drain "";`
-		leaving     = `operator drain "turn";`
-		guard       = `guard drain "";`
-		interrupted = "context deadline exceeded"
-		alone       = "must stay in service: balancer lb0/puppet has no other server than m000"
-	)
-	for _, tt := range []struct {
-		name string
-
-		// What there is, and what is asked.
-		shape   shape              // a pair, if it is zero
-		setup   func(p *pool)      // what has happened in the pool before
-		world   func(*leave.World) // what the way out finds otherwise than in the pool
-		request leave.Request
-		ends    time.Duration // when its context ends, if it does
-
-		// What comes of it.
-		kind  leave.Kind // of the *leave.Error, if it is one
-		err   string     // how the error begins; empty if there is none
-		holds string     // the holds of the master at the end
-
-		// How long it takes.
-		least  time.Duration
-		within time.Duration // 10 s, if it is 0
-	}{
-		{
-			name:    "drain",
-			request: command(),
-			holds:   firm,
-		},
-		{
-			name:    "drain --wait",
-			request: command(idle),
-			holds:   firm,
-			within:  64 * time.Second,
-		},
-		{
-			name:    "not idle in time",
-			request: command(idle, within(30*time.Second)),
-			kind:    leave.NotIdle,
-			err:     "not idle within 30s: GET /puppet/v3/catalog/a for 0 s",
-			holds:   leaving,
-			within:  31 * time.Second,
-		},
-		{
-			name:    "interrupted before it is told",
-			request: command(idle),
-			ends:    time.Second,
-			err:     interrupted,
-		},
-		{
-			name:    "interrupted before it is idle",
-			request: command(idle),
-			ends:    30 * time.Second,
-			err:     interrupted,
-			holds:   leaving,
-			within:  31 * time.Second,
-		},
-		{
-			name:    "drain --now",
-			request: command(now),
-			holds:   firm,
-			within:  time.Second,
-		},
-		{
-			name:    "the only server",
-			shape:   ordinary(1),
-			request: command(),
-			err:     alone,
-			within:  time.Second,
-		},
-		{
-			name:    "the only server, --force",
-			shape:   ordinary(1),
-			request: command(force),
-			holds:   firm,
-		},
-		{
-			name:    "the only server, which is held already",
-			shape:   ordinary(1),
-			setup:   holds,
-			request: command(),
-			holds:   firm,
-		},
-		{
-			name:    "the only server of a balancer that hides drain",
-			shape:   ordinary(1),
-			world:   hidden,
-			request: command(),
-			holds:   firm,
-		},
-		{
-			name:    "the only CA",
-			world:   onlyCA,
-			request: command(),
-			err:     "must stay in service: balancer 198.51.100.9 has no other server",
-			within:  time.Second,
-		},
-		{
-			name:    "a service beside the only CA",
-			world:   onlyCA,
-			request: command(server),
-			holds:   firm,
-		},
-		{
-			name:    "a stop of the only server",
-			shape:   ordinary(1),
-			request: command(stop),
-			within:  5 * time.Second,
-			holds:   guard,
-		},
-		{
-			name:    "a stop of the only server by any client's view, with a budget that is used up",
-			shape:   ordinary(1),
-			world:   usedUp,
-			request: command(stop, turn(2*time.Minute)),
-			least:   12 * time.Minute,
-			within:  12*time.Minute + 5*time.Second,
-			holds:   guard,
-		},
-		{
-			name:    "a stop of the only server by any client's view, with a slot",
-			shape:   ordinary(1),
-			world:   free,
-			request: command(stop),
-			within:  7 * time.Second,
-			holds:   guard,
-		},
-		{
-			name:    "a stop of the only server by a listed view, with a budget that is used up",
-			shape:   ordinary(1, listed),
-			world:   usedUp,
-			request: command(stop),
-			within:  9 * time.Second,
-			holds:   guard,
-		},
-		{
-			name:    "the other one is expected back, and does not come",
-			setup:   otherDies,
-			request: command(),
+	for _, d := range []departure{
+		{name: "drain", request: command(), holds: firm},
+		{name: "drain --wait", request: command(idle), holds: firm, within: 64 * time.Second},
+		{name: "not idle in time", request: command(idle, within(30*time.Second)),
+			kind: leave.NotIdle, err: "not idle within 30s: GET /puppet/v3/catalog/a for 0 s", holds: leaving,
+			within: 31 * time.Second},
+		{name: "interrupted before it is told", request: command(idle), ends: time.Second, err: interrupted},
+		{name: "interrupted before it is idle", request: command(idle), ends: 30 * time.Second,
+			err: interrupted, holds: leaving, within: 31 * time.Second},
+		{name: "the only server, which is held already", shape: ordinary(1), setup: isHeld, request: command(),
+			holds: firm},
+		{name: "the only server of a balancer that hides drain", shape: ordinary(1), world: hidesDrain,
+			request: command(), holds: firm},
+		{name: "a service beside the only CA", world: onlyCA, request: command(server), holds: firm},
+		{name: "the other one is expected back, and does not come", setup: otherDies, request: command(),
 			err: "not out within 5m0s: balancer lb0/puppet has no other server than m000 now, " +
-				"and has been missing one for 5m",
-			within: 5*time.Minute + 2*time.Second,
-		},
-		{
-			name:    "the other one is expected back, --now",
-			setup:   otherDies,
-			request: command(now),
-			err:     alone,
-			within:  time.Second,
-		},
-		{
-			name:    "a stop, and the other one does not come back",
-			setup:   otherDies,
-			request: command(stop),
-			least:   14 * time.Minute,
-			within:  16 * time.Minute,
-			holds:   guard,
-		},
-		{
-			name:    "a shutdown, and the other one does not come back",
-			setup:   otherDies,
+				"and has been missing one for 5m", within: 5*time.Minute + 2*time.Second},
+		{name: "the other one is expected back, --now", setup: otherDies, request: command(now),
+			err: alone, within: time.Second},
+		{name: "it does not serve, but a balancer that asks for the hold alone has no other server",
+			shape: ordinary(1), setup: unhealthy, world: asksForHold, request: command(),
+			err: alone, within: time.Second},
+		{name: "a service that is not configured", request: command(noSuchService),
+			err: status.ErrNoService.Error(), within: time.Second},
+		{name: "--force, and not told in time", request: command(force, within(1)),
+			kind: leave.NotIdle, err: "not out within 1ns: ", holds: firm},
+		{name: "a hold that cannot be read stays firm: work may have begun", setup: tornHold, request: command(),
+			ends: time.Second,
+			err:  interrupted, holds: firm},
+		{name: "every hold is lifted while it waits", setup: liftedLater, request: command(),
+			err: "the hold was lifted", within: 13 * time.Second},
+		{name: "its hold is lifted before it is firm", world: liftedOnceTold, request: command(),
+			err: "the hold was lifted"},
+		{name: "a command, and a backend for turns has this master alone", world: badTurns, request: command(),
+			holds: firm},
+		{name: "--for, and its turn comes later", setup: otherDiesFor(4 * time.Minute), request: command(forAMinute),
+			holds: firm, within: 5 * time.Minute},
+	} {
+		t.Run(d.name, d.run)
+	}
+}
+
+// TestOutOfAStop: a service stops, and the daemon answers.
+func TestOutOfAStop(t *testing.T) {
+	for _, d := range []departure{
+		{name: "a stop of the only server", shape: ordinary(1), request: command(stop),
+			holds: guard, within: 5 * time.Second},
+		{name: "a stop, and the other one does not come back", setup: otherDies, request: command(stop),
+			holds: guard, least: 14 * time.Minute, within: 16 * time.Minute},
+		{name: "a shutdown, and the other one does not come back", setup: otherDies, request: command(stop, shutdown),
+			kind: leave.NotIdle, err: "not idle within 4m30s: balancer lb0/puppet has no other server than m000 now",
+			holds: guard, least: 4*time.Minute + 30*time.Second, within: 4*time.Minute + 36*time.Second},
+		{name: "a shutdown, and the other one comes back after its turn", setup: otherDiesFor(200 * time.Second),
 			request: command(stop, shutdown),
-			kind:    leave.NotIdle,
-			err:     "not idle within 4m30s: balancer lb0/puppet has no other server than m000 now",
-			holds:   guard,
-			least:   4*time.Minute + 30*time.Second,
-			within:  4*time.Minute + 36*time.Second,
-		},
-		{
-			name:    "a shutdown, and the other one comes back after its turn",
-			setup:   otherDiesFor(200 * time.Second),
-			request: command(stop, shutdown),
-			holds:   guard,
-			least:   200 * time.Second,
-			within:  215 * time.Second,
-		},
-		{
-			name:    "a shutdown of the only server",
-			shape:   ordinary(1),
-			request: command(stop, shutdown),
-			holds:   guard,
-			within:  5 * time.Second,
-		},
-		{
-			name:    "a stop without a turn",
-			request: command(stop, turn(0)),
-			holds:   guard,
-			least:   time.Minute,
-			within:  64 * time.Second,
-		},
-		{
-			name:    "a stop without a turn, beside the only CA",
-			world:   onlyCA,
-			request: command(stop, turn(0)),
-			holds:   guard,
-			least:   time.Minute,
-			within:  75 * time.Second,
-		},
-		{
-			name:    "no balancer asks a daemon that has just started",
-			world:   young,
+			holds:   guard, least: 200 * time.Second, within: 215 * time.Second},
+		{name: "a shutdown of the only server", shape: ordinary(1), request: command(stop, shutdown),
+			holds: guard, within: 5 * time.Second},
+		{name: "a stop without a turn", request: command(stop, turn(0)),
+			holds: guard, least: time.Minute, within: 64 * time.Second},
+		{name: "a stop without a turn, beside the only CA", world: onlyCA, request: command(stop, turn(0)),
+			holds: guard, least: time.Minute, within: 75 * time.Second},
+		{name: "a stop, and no balancer asks", world: noBalancer, request: command(stop), holds: guard},
+		{name: "a stop whose turn does not come", shape: ordinary(3), setup: otherDies,
+			request: command(stop, turn(2*time.Minute)),
+			holds:   guard, within: 150 * time.Second},
+		{name: "a stop that is not idle in time", request: command(stop, agents10s),
+			kind: leave.NotIdle, err: "not idle within ", holds: guard, within: 30 * time.Second},
+		{name: "a stop beside a balancer that has this master alone", world: onlyHere, request: command(stop),
+			holds: guard, least: 70 * time.Second, within: 80 * time.Second},
+		{name: "a stop beside a balancer that has this master alone, and the other is out",
+			setup: otherDiesFor(3 * time.Minute), world: onlyHere, request: command(stop),
+			holds: guard, least: 3 * time.Minute, within: 5 * time.Minute},
+		{name: "a stop, and a backend for turns has this master alone", world: badTurns, request: command(stop),
+			holds: guard, least: time.Minute, within: 80 * time.Second},
+	} {
+		t.Run(d.name, d.run)
+	}
+}
+
+// TestOutUnheard: the daemon is young, silent or absent, or may not know who is a balancer.
+func TestOutUnheard(t *testing.T) {
+	for _, d := range []departure{
+		{name: "no balancer asks a daemon that has just started", world: youngDaemon,
 			request: command(within(2 * time.Second)),
 			err:     "not out within 2s: the daemon has listened for 3s, and may not have heard every balancer",
-			within:  3 * time.Second,
-		},
-		{
-			name:    "it does not serve, and the budget is used up",
-			setup:   unhealthy,
-			world:   usedUp,
-			request: command(),
-			holds:   firm,
-		},
-		{
-			name:    "it does not serve, but a balancer that asks for the hold alone has no other server",
-			shape:   ordinary(1),
-			setup:   unhealthy,
-			world:   held,
-			request: command(),
-			err:     alone,
-			within:  time.Second,
-		},
-		{
-			name:    "a service that is not configured",
-			request: command(unknown),
-			err:     status.ErrNoService.Error(),
-			within:  time.Second,
-		},
-		{
-			name:    "the budget is used up",
-			world:   usedUp,
-			request: command(within(2 * time.Second)),
-			err:     "no slot in time: 0 of 1",
-			within:  5 * time.Second,
-		},
-		{
-			name:    "the status cannot be read",
-			world:   unreadable,
-			request: command(),
-			kind:    leave.Silent,
-			err:     "the daemon runs, and does not answer: the answer is too long",
-		},
-		{
-			name:    "a silent daemon",
-			world:   silent,
-			request: command(),
-			kind:    leave.Silent,
-			err:     "the daemon runs, and does not answer: ",
-		},
-		{
-			name:    "a silent daemon, --now",
-			world:   silent,
-			request: command(now),
-			holds:   firm,
-			within:  2 * time.Second,
-		},
-		{
-			name:    "a silent daemon, --force",
-			world:   silent,
-			request: command(force),
-			holds:   firm,
-			least:   30 * time.Second,
-			within:  40 * time.Second,
-		},
-		{
-			name:    "a stop, and a silent daemon",
-			world:   silent,
+			within:  3 * time.Second},
+		{name: "the status cannot be read", world: unreadable, request: command(),
+			kind: leave.Silent, err: "the daemon runs, and does not answer: the answer is too long"},
+		{name: "a silent daemon, --force", world: silent, request: command(force),
+			holds: firm, least: 30 * time.Second, within: 40 * time.Second},
+		{name: "a stop, and a silent daemon", world: silent, request: command(stop),
+			holds: guard, least: 30 * time.Second, within: 41 * time.Second},
+		{name: "a stop, a silent daemon, and its own connection", world: connected("192.0.2.11"),
 			request: command(stop),
-			holds:   guard,
-			least:   30 * time.Second,
-			within:  41 * time.Second,
-		},
-		{
-			name:    "a stop, a silent daemon, and its own connection",
-			world:   connected("192.0.2.11"),
+			holds:   guard, least: 30 * time.Second, within: 41 * time.Second},
+		{name: "a stop, a silent daemon, and an agent", world: connected("192.0.2.53"), request: command(stop),
+			holds: guard, least: 2 * time.Minute, within: 150 * time.Second},
+		{name: "a stop, a silent daemon, and the budget is used up for a while", world: silentAndFreeLater,
 			request: command(stop),
-			holds:   guard,
-			least:   30 * time.Second,
-			within:  41 * time.Second,
-		},
-		{
-			name:    "a stop, a silent daemon, and an agent",
-			world:   connected("192.0.2.53"),
+			holds:   guard, least: 90 * time.Second, within: 110 * time.Second},
+		{name: "a stop, a silent daemon, and the fleet misses another master", shape: ordinary(3, withFleet),
+			setup: otherDiesFor(time.Minute), world: silent, request: command(stop),
+			holds: guard, least: 90 * time.Second, within: 3 * time.Minute},
+		{name: "no daemon", world: noDaemon, request: command(), holds: firm},
+		{name: "no daemon, drain --wait", world: noDaemon, request: command(idle),
+			holds: firm, least: 30 * time.Second, within: 40 * time.Second},
+		{name: "no daemon, --timeout=2s", world: noDaemon, request: command(within(2 * time.Second)),
+			kind: leave.Silent, err: "the daemon has not answered within 2s: " + status.ErrNoDaemon.Error(),
+			within: 3 * time.Second},
+		{name: "the daemon restarts", world: restarts, request: command(idle),
+			holds: firm, least: time.Minute, within: 64 * time.Second},
+		{name: "a stop, and a young daemon has heard only a balancer that has this master alone", world: youngAndLone,
 			request: command(stop),
-			holds:   guard,
-			least:   2 * time.Minute,
-			within:  150 * time.Second,
-		},
-		{
-			name:    "a stop, a silent daemon, and the budget is used up for a while",
-			world:   freeLater(silent),
+			holds:   guard, least: 12 * time.Second, within: 28 * time.Second},
+		{name: "a stop, and a client may prove to be a balancer beside a stranger that has this master alone",
+			world: besideBlind(4), request: command(stop),
+			holds: guard, least: time.Minute, within: 72 * time.Second},
+		{name: "a stop, and that client has asked once, as a person does", world: besideBlind(1),
 			request: command(stop),
-			holds:   guard,
-			least:   90 * time.Second,
-			within:  110 * time.Second,
-		},
-		{
-			name:    "a stop, a silent daemon, and the fleet misses another master",
-			shape:   ordinary(3, withFleet),
-			setup:   otherDiesFor(time.Minute),
-			world:   silent,
-			request: command(stop),
-			holds:   guard,
-			least:   90 * time.Second,
-			within:  3 * time.Minute,
-		},
-		{
-			name:    "a stop, and no balancer asks",
-			world:   noBalancer,
-			request: command(stop),
-			holds:   guard,
-		},
-		{
-			name:    "a stop whose turn does not come",
-			shape:   ordinary(3),
-			setup:   otherDies,
-			request: command(stop, turn(2*time.Minute)),
-			holds:   guard,
-			within:  150 * time.Second,
-		},
-		{
-			name:    "a stop that is not idle in time",
-			request: command(stop, agents10s),
-			kind:    leave.NotIdle,
-			err:     "not idle within ",
-			holds:   guard,
-			within:  30 * time.Second,
-		},
-		{
-			name:    "--force, and not told in time",
-			request: command(force, within(1)),
-			kind:    leave.NotIdle,
-			err:     "not out within 1ns: ",
-			holds:   firm,
-		},
-		{
-			name:    "no daemon",
-			world:   noDaemon,
-			request: command(),
-			holds:   firm,
-		},
-		{
-			name:    "no daemon, drain --wait",
-			world:   noDaemon,
-			request: command(idle),
-			holds:   firm,
-			least:   30 * time.Second,
-			within:  40 * time.Second,
-		},
-		{
-			name:    "no daemon, --timeout=2s",
-			world:   noDaemon,
-			request: command(within(2 * time.Second)),
-			kind:    leave.Silent,
-			err:     "the daemon has not answered within 2s: " + status.ErrNoDaemon.Error(),
-			within:  3 * time.Second,
-		},
-		{
-			name:    "the daemon restarts",
-			world:   restarts,
-			request: command(idle),
-			holds:   firm,
-			least:   time.Minute,
-			within:  64 * time.Second,
-		},
-		{
-			name:    "the database does not answer",
-			world:   unreachable,
-			request: command(),
-			err:     budget.ErrUnreachable.Error(),
-		},
-		{
-			name:    "the database does not answer, --force",
-			world:   unreachable,
-			request: command(force),
-			holds:   firm,
-			within:  13 * time.Second,
-		},
-		{
-			name:    "a stop, and the database does not answer",
-			world:   unreachable,
-			request: command(stop),
-			holds:   guard,
-			within:  2 * time.Minute,
-		},
-		{
-			name:    "a hold that cannot be read stays firm: work may have begun",
-			setup:   torn,
-			request: command(),
-			ends:    time.Second,
-			err:     interrupted,
-			holds:   firm,
-		},
-		{
-			name:    "every hold is lifted while it waits",
-			setup:   liftedLater,
-			request: command(),
-			err:     "the hold was lifted",
-			within:  13 * time.Second,
-		},
-		{
-			name:    "its hold is lifted before it is firm",
-			world:   liftedOnceTold,
-			request: command(),
-			err:     "the hold was lifted",
-		},
-		{
-			name:    "a stop beside a balancer that has this master alone",
-			world:   onlyHere,
-			request: command(stop),
-			holds:   guard,
-			least:   70 * time.Second,
-			within:  80 * time.Second,
-		},
-		{
-			name:    "a stop beside a balancer that has this master alone, and the other is out",
-			setup:   otherDiesFor(3 * time.Minute),
-			world:   onlyHere,
-			request: command(stop),
-			holds:   guard,
-			least:   3 * time.Minute,
-			within:  5 * time.Minute,
-		},
-		{
-			name:    "a command beside a balancer that has this master alone",
-			world:   onlyHere,
-			request: command(),
-			err:     "must stay in service: balancer alone/puppet has no other server than m000",
-		},
-		{
-			name:    "a command, and a backend for turns has this master alone",
-			world:   badTurns,
-			request: command(),
-			holds:   firm,
-		},
-		{
-			name:    "a stop, and a backend for turns has this master alone",
-			world:   badTurns,
-			request: command(stop),
-			holds:   guard,
-			least:   time.Minute,
-			within:  80 * time.Second,
-		},
-		{
-			name:    "a stop, and a young daemon has heard only a balancer that has this master alone",
-			world:   youngAndLone,
-			request: command(stop),
-			least:   12 * time.Second,
-			within:  28 * time.Second,
-			holds:   guard,
-		},
-		{
-			name:    "a stop, and a client may prove to be a balancer beside a stranger that has this master alone",
-			world:   besideBlind(4),
-			request: command(stop),
-			holds:   guard,
-			least:   time.Minute,
-			within:  72 * time.Second,
-		},
-		{
-			name:    "a stop, and that client has asked once, as a person does",
-			world:   besideBlind(1),
-			request: command(stop),
-			holds:   guard,
-			within:  12 * time.Second,
-		},
-		{
-			name:    "a view that any client can send switches no fleet off",
-			shape:   ordinary(2, withFleet),
-			setup:   otherDies,
-			world:   forged,
-			request: command(),
-			err:     "its turn has not come: ",
-			within:  5*time.Minute + time.Second,
-		},
-		{
-			name:    "listed views decide, and the fleet is not asked",
-			shape:   ordinary(2, listed, alsoFleet),
-			world:   fleetDown,
-			request: command(),
-			holds:   firm,
-		},
-		{
-			name:    "unlisted views do not, and it is",
-			shape:   ordinary(2, alsoFleet),
-			world:   fleetDown,
-			request: command(),
-			err:     "its turn has not come: ",
-			within:  5*time.Minute + time.Second,
-		},
-		{
-			name:    "none of the fleet answers, and balancers have another server",
-			shape:   ordinary(2, alsoFleet),
-			world:   fleetSilent,
-			request: command(),
-			holds:   firm,
-			least:   30 * time.Second,
-			within:  50 * time.Second,
-		},
-		{
-			name:    "none of the fleet answers, and nothing else is known",
-			shape:   ordinary(2, withFleet),
-			world:   fleetSilent,
-			request: command(),
-			err:     "its turn has not come: ",
-			within:  5*time.Minute + time.Second,
-		},
-		{
-			name:    "the fleet knows none that serves, but a balancer does: a stop waits",
-			shape:   ordinary(2, alsoFleet),
-			world:   fleetGone,
-			request: command(stop, turn(2*time.Minute)),
-			holds:   guard,
-			least:   2 * time.Minute,
-			within:  3 * time.Minute,
-		},
-		{
-			name:    "the fleet knows none that serves, and all is blind: a stop waits for its turn",
-			shape:   ordinary(2, withFleet),
-			world:   fleetDown,
-			request: command(stop, turn(2*time.Minute)),
-			least:   2 * time.Minute,
-			within:  3 * time.Minute,
-			holds:   guard,
-		},
-		{
-			name:    "--for, and its turn comes later",
-			setup:   otherDiesFor(4 * time.Minute),
-			request: command(forAMinute),
-			holds:   firm,
-			within:  5 * time.Minute,
-		},
-		{
-			name:    "the other masters of a fleet let it go",
-			shape:   ordinary(2, withFleet),
-			request: command(),
-			holds:   firm,
-			within:  20 * time.Second,
-		},
-		{
-			name:    "the twelfth and the twenty-fourth of a fleet pause for 27.5 s",
-			shape:   ordinary(2, alsoFleet),
-			world:   twentyFourth,
-			request: command(),
-			holds:   firm,
-			least:   27500 * time.Millisecond,
-			within:  40 * time.Second,
-		},
-		{
-			name:    "the fleet's last master",
-			shape:   ordinary(2, withFleet),
-			setup:   otherIsGone,
-			request: command(),
-			err:     "must stay in service: no other master of the fleet serves",
-			within:  2 * time.Second,
-		},
-		{
-			name:    "a stop of the fleet's last master",
-			shape:   ordinary(2, withFleet),
-			setup:   otherIsGone,
-			request: command(stop),
-			within:  65 * time.Second,
-			holds:   guard,
-			least:   time.Minute,
-		},
-		{
-			name:    "the fleet leaves it alone once it is held",
-			shape:   ordinary(2, withFleet),
-			world:   otherDiesOnceHeld,
-			request: command(),
-			err:     "its turn has not come: ",
-			within:  5*time.Minute + time.Second,
-		},
+			holds:   guard, within: 12 * time.Second},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if tt.shape.masters == 0 {
-				tt.shape = ordinary(2)
-			}
-			tt.shape.run(t, func(ctx context.Context, p *pool) {
-				m := p.members[0]
-				if tt.setup != nil {
-					tt.setup(p)
-				}
-				m.worksUntil(time.Now().Add(time.Minute))
-				w := m.world()
-				if tt.world != nil {
-					tt.world(&w)
-				}
+		t.Run(d.name, d.run)
+	}
+}
 
-				ctx, cancel := context.WithTimeout(ctx, cmp.Or(tt.ends, time.Hour))
-				defer cancel()
-				began := time.Now()
-				set, err := leave.Out(ctx, w, tt.request)
-
-				if took := time.Since(began); took < tt.least || took > cmp.Or(tt.within, 10*time.Second) {
-					t.Errorf("took %s", took)
-				}
-				e, is := errors.AsType[*leave.Error](err)
-				if !strings.HasPrefix(fmt.Sprint(err), cmp.Or(tt.err, "<nil>")) || is && e.Kind != tt.kind {
-					t.Errorf("error %v, want %s", err, tt.err)
-				}
-				if r := tt.request; r.For > 0 && time.Until(set.Until).Round(time.Second) != r.For {
-					t.Errorf("it ends at %s, want %s from now", set.Until, r.For)
-				}
-				if got := m.held(); got != tt.holds {
-					t.Errorf("held: %s, want %s", got, tt.holds)
-				}
-			})
-		})
+// TestOutByBudgetAndFleet: what a database and other masters say counts.
+func TestOutByBudgetAndFleet(t *testing.T) {
+	for _, d := range []departure{
+		{name: "a stop of the only server by any client's view, with a budget that is used up", shape: ordinary(1),
+			world: usedUp, request: command(stop, turn(2*time.Minute)),
+			holds: guard, least: 12 * time.Minute, within: 12*time.Minute + 5*time.Second},
+		{name: "a stop of the only server by any client's view, with a slot", shape: ordinary(1), world: free,
+			request: command(stop),
+			holds:   guard, within: 7 * time.Second},
+		{name: "a stop of the only server by a listed view, with a budget that is used up", shape: ordinary(1, listed),
+			world: usedUp, request: command(stop),
+			holds: guard, within: 9 * time.Second},
+		{name: "the budget is used up", world: usedUp, request: command(within(2 * time.Second)),
+			err: "no slot in time: 0 of 1", within: 5 * time.Second},
+		{name: "a stop, and the database does not answer", world: unreachable, request: command(stop),
+			holds: guard, within: 2 * time.Minute},
+		{name: "a view that any client can send switches no fleet off", shape: ordinary(2, withFleet),
+			setup: otherDies, world: forged, request: command(),
+			err: "its turn has not come: ", within: 5*time.Minute + time.Second},
+		{name: "listed views decide, and the fleet is not asked", shape: ordinary(2, listed, alsoFleet),
+			world: fleetDown, request: command(),
+			holds: firm},
+		{name: "unlisted views do not, and it is", shape: ordinary(2, alsoFleet), world: fleetDown, request: command(),
+			err: "its turn has not come: ", within: 5*time.Minute + time.Second},
+		{name: "none of the fleet answers, and balancers have another server", shape: ordinary(2, alsoFleet),
+			world: fleetSilent, request: command(),
+			holds: firm, least: 30 * time.Second, within: 50 * time.Second},
+		{name: "none of the fleet answers, and nothing else is known", shape: ordinary(2, withFleet),
+			world: fleetSilent, request: command(),
+			err: "its turn has not come: ", within: 5*time.Minute + time.Second},
+		{name: "the fleet knows none that serves, but a balancer does: a stop waits", shape: ordinary(2, alsoFleet),
+			world: fleetGone, request: command(stop, turn(2*time.Minute)),
+			holds: guard, least: 2 * time.Minute, within: 3 * time.Minute},
+		{name: "the fleet knows none that serves, and all is blind: a stop waits for its turn",
+			shape: ordinary(2, withFleet), world: fleetDown, request: command(stop, turn(2*time.Minute)),
+			holds: guard, least: 2 * time.Minute, within: 3 * time.Minute},
+		{name: "the other masters of a fleet let it go", shape: ordinary(2, withFleet), request: command(),
+			holds: firm, within: 20 * time.Second},
+		{name: "the twelfth and the twenty-fourth of a fleet pause for 27.5 s", shape: ordinary(2, alsoFleet),
+			world: twentyFourth, request: command(),
+			holds: firm, least: 27500 * time.Millisecond, within: 40 * time.Second},
+		{name: "the fleet's last master", shape: ordinary(2, withFleet), setup: otherIsGone, request: command(),
+			err: "must stay in service: no other master of the fleet serves", within: 2 * time.Second},
+		{name: "a stop of the fleet's last master", shape: ordinary(2, withFleet), setup: otherIsGone,
+			request: command(stop),
+			holds:   guard, least: time.Minute, within: 65 * time.Second},
+		{name: "the fleet leaves it alone once it is held", shape: ordinary(2, withFleet), world: otherDiesOnceHeld,
+			request: command(),
+			err:     "its turn has not come: ", within: 5*time.Minute + time.Second},
+	} {
+		t.Run(d.name, d.run)
 	}
 }
 
@@ -922,11 +314,6 @@ func TestADepartureNamesWhatItDoesNotWaitFor(t *testing.T) {
 
 // TestADepartureSaysWhatProtectsThePool, if anything does not.
 func TestADepartureSaysWhatProtectsThePool(t *testing.T) {
-	others := func(w fleet.Witness) func(*leave.World) {
-		return func(world *leave.World) {
-			world.Fleet = func(context.Context) ([]fleet.Witness, int) { return []fleet.Witness{w}, 0 }
-		}
-	}
 	short := func(r *leave.Request) { r.Stop.Limits.Turn = time.Minute }
 	for _, tt := range []struct {
 		name    string
@@ -940,11 +327,11 @@ func TestADepartureSaysWhatProtectsThePool(t *testing.T) {
 			want: "nothing tells whether the pool can do without this master: " +
 				"no balancer shows another server, and budget and fleet are not asked"},
 		{name: "the fleet", shape: ordinary(2, blind), request: command(),
-			world: others(fleet.Witness{Host: "m2", Code: 200, For: time.Hour})},
+			world: fleetSays(fleet.Witness{Host: "m2", Code: 200, For: time.Hour}, 0)},
 		{name: "a fleet that does not answer, beside balancers that show another server", shape: ordinary(2),
-			request: command(), world: others(fleet.Witness{Host: "m2"}), want: "of the fleet do not answer: m2"},
+			request: command(), world: fleetSilent, want: "of the fleet do not answer: m2"},
 		{name: "a fleet that forbids a stop until its turn is over", shape: ordinary(2), request: command(stop, short),
-			world: others(fleet.Witness{Host: "m2", Code: 503, For: time.Second}),
+			world: fleetSays(fleet.Witness{Host: "m2", Code: 503, For: time.Second}, 0),
 			want:  "goes on without the fleet: m2 of the fleet does not serve: 503, for 1s"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -973,13 +360,6 @@ func TestADepartureSaysWhatProtectsThePool(t *testing.T) {
 func TestABudgetIsToldOfTheMaster(t *testing.T) {
 	t.Setenv("SUDO_USER", "alice")
 	byScript := func(r *leave.Request) { r.Hold.Holder = "script" }
-	force := func(r *leave.Request) { r.Force = true }
-	silent := func(w *leave.World) {
-		w.Status = func(context.Context) (status.Status, error) {
-			return status.Status{}, status.ErrNoDaemon
-		}
-		w.Runs = func(context.Context) bool { return true }
-	}
 	for _, tt := range []struct {
 		name    string
 		world   func(*leave.World)
