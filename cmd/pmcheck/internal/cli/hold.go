@@ -7,7 +7,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -90,7 +89,6 @@ func mayLeave(c *cli.Context, hold drain.Hold) error {
 	}
 
 	blockers := h.world.Keeps(c.Context, st, hold.Service, hold.Mode)
-	blockers = append(blockers, st.Unseen(status.HeardAll)...)
 	for _, line := range blocker.Texts(blockers, len(blockers)) {
 		fmt.Fprintln(c.App.Writer, line)
 	}

@@ -7,6 +7,9 @@ import (
 	"fmt"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 func waitCommand() *cli.Command {
@@ -59,6 +62,9 @@ func wait(c *cli.Context) error {
 		if v.Serves() == (goal == "ready") {
 			h.progress.Done(state)
 			return nil
+		}
+		if isLeaving := v.Mode != drain.Ready && goal == "out"; isLeaving {
+			state += ": " + blocker.Summary(v.Departure.Blockers)
 		}
 		h.progress.Say(state)
 	}

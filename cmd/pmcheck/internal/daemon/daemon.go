@@ -91,7 +91,7 @@ func New(loaded *config.Loaded, o Options) *Daemon {
 	}
 	d.listens.Store(&d.started)
 	d.log = systemd.NewLogger(o.Log, &d.level)
-	d.metrics = metrics.New(d.status, d.log)
+	d.metrics = metrics.New(d.Status, d.log)
 	d.apply(loaded)
 
 	store := loaded.Config.Store()

@@ -41,14 +41,14 @@ func TestRestartForgetsNoBalancer(t *testing.T) {
 		if !s.ListensSince.Equal(began) {
 			t.Errorf("after a restart, balancers have been heard since %s, want %s", s.ListensSince, began)
 		}
-		if last := s.Services[0].Keeps; len(last) != 1 || last[0].Kind != blocker.OnlyServer {
+		if last := s.Services[0].Departure; !last.OnlyServer || last.Blockers[0].Kind != blocker.OnlyServer {
 			t.Errorf("after a restart, the last server of lb1: %+v", last)
 		}
 	}
 	r.hold(drain.Drain)
 	r.waitUntil(func() bool { return r.Status(time.Now()).Services[0].Mode == drain.Drain })
 	notTold := func(o status.Blocker) bool { return o.Kind == blocker.Balancer }
-	if list := r.Status(time.Now()).Services[0].Blockers; !slices.ContainsFunc(list, notTold) {
+	if list := r.Status(time.Now()).Services[0].Departure.Blockers; !slices.ContainsFunc(list, notTold) {
 		t.Errorf("a balancer that has not asked since is not a blocker: %+v", list)
 	}
 	r.config.Balancers = []netip.Prefix{netip.MustParsePrefix("198.51.100.1/32")}
@@ -83,7 +83,7 @@ func TestABalancerThatIsNotListedIsNamed(t *testing.T) {
 		must(t, err)
 		r.waitUntil(func() bool {
 			v := r.Status(time.Now()).Services[0]
-			return v.Mode == drain.Drain && v.Leaving == leaving
+			return v.Mode == drain.Drain && v.Departure.Leaving == leaving
 		})
 	}
 	r.ask(lb1)

@@ -11,8 +11,7 @@ import (
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
-// Status returns the status of the daemon at the time now, with the blockers of each
-// service.
+// Status returns the status of the daemon at the time now.
 func (d *Daemon) Status(now time.Time) status.Status {
 	facts := d.facts(now)
 	address := facts.State.Address
@@ -46,7 +45,7 @@ func (l *look[T]) get(d *Daemon, show func(status.Status) (T, error)) (T, error)
 	return l.shows, l.err
 }
 
-// status returns a Status without what is in the way: that needs the kernel's connections.
+// status returns a Status that does not say whether a held master is idle: that needs the kernel's connections.
 func (d *Daemon) status(now time.Time) status.Status { return status.New(d.facts(now), now) }
 
 // facts are what the daemon knows at now, but for the kernel's connections.

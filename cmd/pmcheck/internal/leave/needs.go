@@ -38,7 +38,7 @@ func (d *decision) waitsForNobody() bool {
 		return false // nothing is known of it
 	}
 
-	if isOut(v) {
+	if isHeldFirmly(v) {
 		return true
 	}
 
@@ -47,8 +47,10 @@ func (d *decision) waitsForNobody() bool {
 	return !v.Verdict.Health.Serves() && !usesIt
 }
 
-// isOut reports whether a service has a firm hold: no balancer keeps it.
-func isOut(v status.ServiceStatus) bool { return v.Mode != drain.Ready && v.Leaving == drain.Firm }
+// isHeldFirmly reports whether a service has a firm hold: no balancer keeps it.
+func isHeldFirmly(v status.ServiceStatus) bool {
+	return v.Mode != drain.Ready && v.Departure.Leaving == drain.Firm
+}
 
 // mustStay names the balancers that cannot do without this master at all.
 func (d *decision) mustStay() (list []status.Blocker) {
@@ -66,7 +68,7 @@ func (d *decision) mustStay() (list []status.Blocker) {
 // isNeededBy reports whether a balancer has no other server, and expects none back. A master that is out already is not
 // needed.
 func (d *decision) isNeededBy(b *status.Balancer) bool {
-	if v, _ := d.facts.Status.Service(b.Service); isOut(v) {
+	if v, _ := d.facts.Status.Service(b.Service); isHeldFirmly(v) {
 		return false
 	}
 
@@ -143,9 +145,8 @@ func (d *decision) shown(agents []sockets.Connection) (list []status.Blocker) {
 		if !d.policy.Service.Covers(v.Name) {
 			continue
 		}
-		if untold := awaited.Untold(v, d.policy.MustListen); len(untold) > 0 {
-			list = append(list, blocker.Join(v.Keeps, untold)...)
-		}
+		untold := awaited.Untold(v, d.policy.MustListen)
+		list = append(list, v.Departure.Explained(untold)...)
 		if d.state.isTold() {
 			list = append(list, seen.Busy(v, agents)...)
 		}

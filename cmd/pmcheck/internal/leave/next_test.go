@@ -142,7 +142,7 @@ func held(level drain.Leaving) func(*status.Status) {
 		for i := range s.Services {
 			v := &s.Services[i]
 			v.Mode = drain.Drain
-			v.Leaving = level
+			v.Departure.Leaving = level
 			v.ModeSince = s.Time.Add(-time.Minute)
 		}
 	}

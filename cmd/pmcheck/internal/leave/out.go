@@ -165,8 +165,9 @@ func (w World) Keeps(
 	ctx context.Context, s status.Status, service drain.Service, mode drain.Mode,
 ) (list []status.Blocker) {
 	for _, v := range s.Services {
-		if service.Covers(v.Name) {
-			list = append(list, v.Keeps...)
+		hasLeft := v.Departure.Out || isHeldFirmly(v)
+		if service.Covers(v.Name) && !hasLeft {
+			list = append(list, v.Departure.Blockers...)
 		}
 	}
 

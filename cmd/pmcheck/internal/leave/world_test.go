@@ -2,6 +2,7 @@ package leave_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -85,13 +86,16 @@ func TestAHoldThatHasEndedIsChanged(t *testing.T) {
 
 // TestKeepsIsWhatWouldBeRefusedOrWaitedFor: of the service that is asked for, and of the fleet if there is no budget.
 func TestKeepsIsWhatWouldBeRefusedOrWaitedFor(t *testing.T) {
-	keeps := func(text string) []status.Blocker {
-		return []status.Blocker{{Kind: blocker.OnlyServer, Text: text}}
+	keeps := func(text string) status.Departure {
+		return status.Departure{Blockers: []status.Blocker{{Kind: blocker.OnlyServer, Text: text}}}
 	}
 	s := status.Status{Services: []status.ServiceStatus{
-		{Name: drain.Master, Keeps: keeps("server")},
-		{Name: "ca", Keeps: keeps("ca")},
+		{Name: drain.Master, Mode: drain.Ready, Departure: keeps("server")},
+		{Name: "ca", Mode: drain.Ready, Departure: keeps("ca")},
 	}}
+	held := s
+	held.Services = slices.Clone(s.Services)
+	held.Services[1].Mode = drain.Drain // firm: only agents can be at work on it
 	budgeted := s
 	budgeted.Budget = &status.BudgetStatus{}
 	w := leave.World{
@@ -109,6 +113,7 @@ func TestKeepsIsWhatWouldBeRefusedOrWaitedFor(t *testing.T) {
 		{"the master", s, drain.Master, "only_server: server; " + byFleet},
 		{"a service beside it", s, "ca", "only_server: ca"},
 		{"with a budget", budgeted, drain.Master, "only_server: server"},
+		{"a service that is held already", held, "", "only_server: server; " + byFleet},
 	} {
 		var kept []string
 		for _, o := range w.Keeps(t.Context(), tt.status, tt.service, drain.Drain) {

@@ -219,6 +219,15 @@ func (s scrape) service(v status.ServiceStatus) {
 	}
 	s.send("pmcheck_serving", "1 while balancers are told to use the service.", truth(v.Serves()), by)
 
+	departure := func(state string, is bool) {
+		s.send("pmcheck_departure", "1 if it is true of the service: out, every balancer has let go of it since it is held; "+
+			"idle, no agent is at work on it either; only_server, a balancer has no other server.", truth(is),
+			append(by, "state", state))
+	}
+	departure("out", v.Departure.Out)
+	departure("idle", v.Departure.Idle)
+	departure("only_server", v.Departure.OnlyServer)
+
 	for _, c := range v.Checks {
 		s.finding(c)
 	}

@@ -74,7 +74,7 @@ func TestTitleSaysTheState(t *testing.T) {
 		{drain.Maint, drain.Firm, stopped, "OUT of service: held in maint"},
 	} {
 		s := master(tt.mode, tt.verdict.Health)
-		s.Services[0].Leaving, s.Services[0].Verdict = tt.leaving, tt.verdict
+		s.Services[0].Departure.Leaving, s.Services[0].Verdict = tt.leaving, tt.verdict
 		if title := "<title>" + tt.want + "; no balancer asks · m1</title>"; !strings.Contains(render(t, s), title) {
 			t.Errorf("no %s", title)
 		}
@@ -96,14 +96,15 @@ func TestSectionsSayWhatIsTrue(t *testing.T) {
 		{"idle", drain.Drain, check.Healthy, nil, "headline", "Idle: it may be restarted now."},
 		{"a balancer sends", drain.Drain, check.Healthy, func(_ *status.Status, v *status.ServiceStatus) {
 			for _, name := range strings.Fields("lb1 lb1 lb2 lb3 lb4 lb5 lb6") {
-				v.Blockers = append(v.Blockers, blocker.New(blocker.Balancer, "%s sends", name))
+				v.Departure.Blockers = append(v.Departure.Blockers, blocker.New(blocker.Balancer, "%s sends", name))
 			}
 		}, "headline", "lb1 sends lb2 sends lb3 sends lb4 sends lb5 sends and 1 more"},
 		{"leaving", drain.Drain, check.Healthy, func(_ *status.Status, v *status.ServiceStatus) {
-			v.Leaving, v.Keeps = drain.LeavingInTurn, []status.Blocker{turn}
+			v.Departure = status.Departure{Leaving: drain.LeavingInTurn, Blockers: []status.Blocker{turn}}
 		}, "headline", "It has not left yet: do not restart it. lb1 misses a server"},
 		{"the last server", drain.Ready, check.Healthy, func(_ *status.Status, v *status.ServiceStatus) {
-			v.Keeps = []status.Blocker{{Kind: blocker.OnlyServer, Text: "no other server"}}
+			last := []status.Blocker{{Kind: blocker.OnlyServer, Text: "no other server"}}
+			v.Departure = status.Departure{OnlyServer: true, Blockers: last}
 		}, "headline", "It must stay in service: no other server"},
 		{"a busy moment", drain.Ready, check.Busy, func(_ *status.Status, v *status.ServiceStatus) {
 			v.ServingSince, v.Verdict.Since = now.Add(-3*time.Hour), now.Add(-27*time.Second)

@@ -10,7 +10,6 @@ import (
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
@@ -37,8 +36,7 @@ type Facts struct {
 	Budget    *BudgetStatus // nil without a budget
 	Gate      *GateStatus   // nil without a gate
 
-	// Connections returns the kernel's connections to the master's port. Without it, the Status says nothing of what is
-	// in the way: neither Keeps nor Blockers.
+	// Connections returns the kernel's connections to the master's port. Without it, no held master is known to be idle.
 	Connections func() ([]sockets.Connection, error)
 }
 
@@ -90,9 +88,7 @@ func New(of Facts, now time.Time) Status {
 		if v.Name == drain.Master {
 			service.Checks = state.Findings
 		}
-		if of.Connections != nil {
-			of.explain(&s, &service, moment)
-		}
+		service.Departure = of.departure(&s, service, moment)
 		s.Services = append(s.Services, service)
 	}
 	s.warn()
@@ -115,27 +111,6 @@ func Whose(assumed, inUse string, doubted bool) []string {
 	return nil
 }
 
-// explain fills in what stands between a service, at this moment, and what is wanted of it: Keeps and Blockers.
-func (of Facts) explain(s *Status, v *ServiceStatus, moment answer.Moment) {
-	isHeld := v.Mode != drain.Ready
-
-	rule := balancer.NewRule(moment, of.State.Leaves(s.Time), of.Settings.MaxOut)
-	v.Keeps = rule.Keeps(s.Balancers, s.Budget != nil)
-	if !isHeld {
-		v.Keeps = append(v.Keeps, s.OverBudget(v.Name)...)
-	}
-
-	var list []sockets.Connection
-	var err error
-	if v.Name == drain.Master && isHeld {
-		list, err = of.Connections()
-	}
-	v.Blockers = s.Standing(*v, list)
-	if err != nil {
-		v.Blockers = append(v.Blockers, blocker.NotKnown(err)...)
-	}
-}
-
 // keeping returns the balancers that have been told to go on using a master that is leaving.
 func (s *Status) keeping(m answer.Moment) balancer.List {
 	if m.Leaving == drain.Firm {
@@ -149,7 +124,7 @@ func newServiceStatus(m answer.Moment, mayLose bool) ServiceStatus {
 	return ServiceStatus{
 		Name:         m.Service,
 		Mode:         m.Mode,
-		Leaving:      m.Leaving,
+		Departure:    Departure{Leaving: m.Leaving},
 		ModeSince:    m.ModeSince,
 		Verdict:      m.Verdict,
 		Answer:       answer.Decide(m, answer.Codes{}, mayLose),

@@ -88,8 +88,8 @@ func TestTheLargestStatusIsRead(t *testing.T) {
 		b := status.Balancer{Node: name, Name: name, Service: "server", Asks: asks, View: &status.View{State: "UP"}}
 		s.Balancers = append(s.Balancers, b)
 		s.Silent = append(s.Silent, b)
-		v.Keeps = append(v.Keeps, b.Alone())
-		v.Blockers = append(v.Blockers, b.Alone())
+		v.Departure.Blockers = append(v.Departure.Blockers, b.Alone())
+		v.Departure.Return = append(v.Departure.Return, b.Alone())
 	}
 	own := netip.MustParsePrefix("2001:db8:1:1:1:1:1:1/128")
 	s.Gate = &status.GateStatus{Passes: slices.Repeat([]netip.Prefix{own}, 10_000)}

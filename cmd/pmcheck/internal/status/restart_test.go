@@ -28,7 +28,6 @@ func TestRestartIsNotAdvisedWhereTheMasterMayNotStartAgain(t *testing.T) {
 		s := status.ServiceStatus{
 			Name:    drain.Master,
 			Mode:    tt.mode,
-			Leaving: drain.Firm,
 			Verdict: check.Verdict{Health: tt.health},
 			Checks:  []check.Finding{{Check: check.CheckExpiry, Reason: tt.reason}},
 		}

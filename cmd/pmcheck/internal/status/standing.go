@@ -32,15 +32,6 @@ const (
 	usualTime = balancer.TellTimes * 10 * time.Second
 )
 
-// Standing returns the blockers of a service in its current mode: while it is held, what keeps it from
-// being idle, and while it is ready, from being in service.
-func (s Status) Standing(v ServiceStatus, connections []sockets.Connection) []Blocker {
-	if v.Mode == drain.Ready {
-		return s.Returning(v)
-	}
-	return append(s.Untold(v, HeardAll), s.Busy(v, connections)...)
-}
-
 // Untold returns the balancers that may still send agents to a service that is held. The daemon must have listened for
 // them so long.
 func (s Status) Untold(v ServiceStatus, mustListen time.Duration) []Blocker {
@@ -54,12 +45,11 @@ func (s Status) Untold(v ServiceStatus, mustListen time.Duration) []Blocker {
 // balancers that do not send agents yet.
 func (s Status) Returning(v ServiceStatus) (list []Blocker) {
 	isHeld := v.Mode != drain.Ready
+	if holders := s.Holders(v); isHeld && len(holders) > 0 {
+		return blocker.Only(blocker.Answer, "/%s is held in %s by %s", v.Name, v.Mode, strings.Join(holders, ", "))
+	}
 	if isHeld || !v.Serves() {
-		why := v.Answer.Body
-		if holders := s.Holders(v); len(holders) > 0 {
-			why = fmt.Sprintf("held in %s by %s", v.Mode, strings.Join(holders, ", "))
-		}
-		list = blocker.Only(blocker.Answer, "/%s is %s", v.Name, why)
+		list = blocker.Only(blocker.Answer, "/%s is %s", v.Name, v.Answer.Body)
 		return append(list, s.Behind(v)...)
 	}
 
@@ -114,7 +104,7 @@ func (s Status) concerned(v ServiceStatus, b *Balancer) bool {
 // lag returns what a balancer has not done yet; without a text if it does what the mode of the service asks.
 func (s Status) lag(v ServiceStatus, b *Balancer) (why Blocker) {
 	// While the hold is leaving, such a balancer is told to keep the master.
-	if v.Leaving != drain.Firm && b.Unreadable {
+	if v.Departure.Leaving != drain.Firm && b.Unreadable {
 		return b.UnreadableView()
 	}
 
@@ -384,7 +374,7 @@ func (s Status) InService(service drain.Service) (list []Blocker) {
 	for _, v := range s.Services {
 		isAwaited := v.Name == service.Shown() || service.Covers(v.Name) && v.Serves()
 		if isAwaited {
-			list = append(list, s.Returning(v)...)
+			list = append(list, v.Departure.Return...)
 		}
 	}
 	if len(list) == 0 && Budgeted(service) {

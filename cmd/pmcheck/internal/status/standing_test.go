@@ -1,8 +1,10 @@
 package status_test
 
 import (
+	"cmp"
 	"errors"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -99,7 +101,7 @@ func told(code int, checks, answers int64) func(*status.Balancer) {
 func serves(s *status.Status) {
 	s.Services[0].Answer = status.Answer{Code: 200, Body: "Puppet Server is running."}
 }
-func leaving(s *status.Status) { s.Services[0].Leaving = drain.LeavingInTurn }
+func leaving(s *status.Status) { s.Services[0].Departure.Leaving = drain.LeavingInTurn }
 
 // upSeen, silent and downinter are numbers of seconds.
 func upSeen(ago time.Duration) func(*status.Balancer) {
@@ -355,7 +357,12 @@ func TestStandingNamesEachBlocker(t *testing.T) {
 		{"ready, gate closed", st(ready, serves, closed), nil, "gate: the gate is still closed: its reason"},
 		{"ready, gate open", st(ready, serves, open), nil, ""},
 	} {
-		if got := texts(tt.status.Standing(tt.status.Services[0], tt.connections)); got != tt.want {
+		v := tt.status.Services[0]
+		list := tt.status.Returning(v)
+		if v.Mode != ready {
+			list = append(tt.status.Untold(v, status.HeardAll), tt.status.Busy(v, tt.connections)...)
+		}
+		if got := texts(list); got != tt.want {
 			t.Errorf("%s: %s\nwant %s", tt.name, got, tt.want)
 		}
 	}
@@ -410,62 +417,144 @@ func TestAStatusSaysWhatBalancersAreTold(t *testing.T) {
 	}
 }
 
-// TestAStatusSaysWhatIsInTheWay: the connections of a master that is held, and the budget of one that is ready.
-func TestAStatusSaysWhatIsInTheWay(t *testing.T) {
-	missesOne := st(drain.Ready, asking(func(b *status.Balancer) {
+// TestADepartureSaysHowFarAServiceIs: of a service that is ready, what a drain would meet.
+func TestADepartureSaysHowFarAServiceIs(t *testing.T) {
+	missesOne := func(b *status.Balancer) {
 		sends(b)
 		b.OthersSeen, b.OthersWeight, b.UnitWeight = held(), 2, 1
-	})).Balancers
+	}
+	alone := func(b *status.Balancer) {
+		sends(b)
+		b.View.WeightTotal = b.View.Weight
+	}
 	used := &status.BudgetStatus{View: budget.View{Allowed: 1, Out: 1}, Reachable: true}
+	noConnection := func() ([]sockets.Connection, error) { return nil, nil }
+	notKnown := func() ([]sockets.Connection, error) { return nil, errors.New("netlink") }
+	const down = "balancer: lb1/puppet does not send yet (DOWN, 0 sessions)"
+	const byHold = "answer: /server is held in drain by operator"
 	for _, tt := range []struct {
-		name            string
-		service         drain.Service
-		mode            drain.Mode
-		balancers       balancer.List
-		budget          *status.BudgetStatus
-		keeps, blockers string
+		name        string
+		service     drain.Service // if it is not the master
+		mode        drain.Mode
+		leaving     drain.Leaving
+		balancers   balancer.List
+		budget      *status.BudgetStatus
+		connections func() ([]sockets.Connection, error)
+		young       bool // the daemon has just started
+		is          string
+		blockers    string
+		back        string
 	}{
 		{
 			name:      "ready",
-			service:   drain.Master,
-			mode:      drain.Ready,
-			balancers: missesOne,
-			keeps:     "needed: balancer lb1/puppet has been missing a server for 1m (the others weigh 1 of 2)",
+			balancers: st(drain.Ready, asking(missesOne)).Balancers,
+			blockers:  "needed: balancer lb1/puppet has been missing a server for 1m (the others weigh 1 of 2)",
 		},
 		{
 			name:      "ready, and the budget is used up",
-			service:   drain.Master,
-			mode:      drain.Ready,
-			balancers: missesOne,
+			balancers: st(drain.Ready, asking(missesOne)).Balancers,
 			budget:    used,
-			keeps:     "budget: 0 of 1",
+			blockers:  "budget: 0 of 1",
 		},
 		{
-			name:     "held, and the kernel does not tell",
-			service:  drain.Master,
+			name:      "ready, the only server",
+			balancers: st(drain.Ready, asking(alone)).Balancers,
+			is:        "only server",
+			blockers:  "only_server: balancer lb1/puppet has no other server than m1",
+		},
+		{
+			name:     "ready, and the daemon may not have heard every balancer",
+			young:    true,
+			blockers: "unknown: the daemon has listened for 20s, and may not have heard every balancer",
+		},
+		{
+			name:      "ready, and a balancer does not send yet",
+			balancers: st(drain.Ready, asking()).Balancers,
+			back:      down,
+		},
+		{
+			name:        "leaving, and a balancer keeps it",
+			mode:        drain.Drain,
+			leaving:     drain.LeavingInTurn,
+			balancers:   st(drain.Drain, asking(missesOne, told200)).Balancers,
+			blockers:    "needed: balancer lb1/puppet has been missing a server for 1m (the others weigh 1 of 2)",
+			back:        byHold,
+			connections: noConnection,
+		},
+		{
+			name:        "leaving, the only server",
+			mode:        drain.Drain,
+			leaving:     drain.LeavingInTurn,
+			balancers:   st(drain.Drain, asking(alone, told200)).Balancers,
+			is:          "only server",
+			blockers:    "only_server: balancer lb1/puppet has no other server than m1",
+			back:        byHold,
+			connections: noConnection,
+		},
+		{
+			name:        "held, and a balancer still sends",
+			mode:        drain.Drain,
+			balancers:   st(drain.Drain, asking(sends)).Balancers,
+			connections: noConnection,
+			blockers:    "balancer: lb1/puppet still sends (UP, 3 sessions)",
+			back:        byHold,
+		},
+		{
+			name:        "held, and let go",
+			mode:        drain.Drain,
+			balancers:   st(drain.Drain, asking()).Balancers,
+			connections: noConnection,
+			is:          "out idle",
+			back:        byHold,
+		},
+		{
+			name:        "held, and an agent is at work",
+			mode:        drain.Drain,
+			connections: func() ([]sockets.Connection, error) { return agents(time.Second, "192.0.2.1:5000"), nil },
+			is:          "out",
+			blockers:    "agent: 1 connection in use, from 192.0.2.1",
+			back:        byHold,
+		},
+		{
+			name:        "held, and the kernel does not tell",
+			mode:        drain.Drain,
+			connections: notKnown,
+			is:          "out",
+			blockers:    "unknown: netlink",
+			back:        byHold,
+		},
+		{
+			name:     "held, and the kernel is not asked",
 			mode:     drain.Drain,
-			blockers: "unknown: netlink",
+			is:       "out",
+			blockers: "unknown: the connections of the master are not asked for",
+			back:     byHold,
 		},
 		{
-			name:    "a service beside the master has no connections",
-			service: "ca",
-			mode:    drain.Drain,
+			name:        "a service beside the master has no connections",
+			service:     "ca",
+			mode:        drain.Drain,
+			connections: notKnown,
+			is:          "out idle",
+			back:        "answer: /ca is held in drain by operator",
 		},
 	} {
 		store := drain.Store{Persistent: t.TempDir(), UntilReboot: t.TempDir()}
-		if tt.mode != drain.Ready {
-			set := func(drain.Hold) (drain.Hold, error) { return drain.Hold{Mode: tt.mode}, nil }
+		if tt.mode == drain.Drain {
+			set := func(drain.Hold) (drain.Hold, error) { return drain.Hold{Mode: tt.mode, Leaving: tt.leaving}, nil }
 			if _, err := store.Change("operator", drain.EveryService, set); err != nil {
 				t.Fatal(err)
 			}
 		}
 		settings := config.Default()
+		settings.Balancers = []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}
 		facts := status.Facts{
 			State: &monitor.State{
 				Published: now(),
+				Listener:  monitor.TheUnit,
 				Holds:     store.Read(),
 				Services: []monitor.Service{{
-					Name:      tt.service,
+					Name:      cmp.Or(tt.service, drain.Master),
 					Verdict:   check.Verdict{Health: check.Healthy, Expires: now().Add(time.Minute)},
 					ModeSince: held(),
 				}},
@@ -473,21 +562,46 @@ func TestAStatusSaysWhatIsInTheWay(t *testing.T) {
 			Settings:    &settings,
 			Balancers:   tt.balancers,
 			Budget:      tt.budget,
-			Connections: func() ([]sockets.Connection, error) { return nil, errors.New("netlink") },
+			Connections: tt.connections,
+		}
+		if tt.young {
+			facts.ListensSince = now().Add(-20 * time.Second)
 		}
 
-		v := status.New(facts, now()).Services[0]
-		if got := texts(v.Keeps); got != tt.keeps {
-			t.Errorf("%s: kept by %s\nwant %s", tt.name, got, tt.keeps)
+		d := status.New(facts, now()).Services[0].Departure
+		var is []string
+		for says, isTrue := range map[string]bool{"out": d.Out, "idle": d.Idle, "only server": d.OnlyServer} {
+			if isTrue {
+				is = append(is, says)
+			}
 		}
-		if got := texts(v.Blockers); got != tt.blockers {
-			t.Errorf("%s: %s\nwant %s", tt.name, got, tt.blockers)
+		slices.Sort(is)
+		slices.Reverse(is)
+		got := []string{strings.Join(is, " "), texts(d.Blockers), texts(d.Return)}
+		if want := []string{tt.is, tt.blockers, tt.back}; !slices.Equal(got, want) {
+			t.Errorf("%s: %q\nwant %q", tt.name, got, want)
 		}
+	}
+}
 
-		facts.Connections = nil
-		if v := status.New(facts, now()).Services[0]; len(v.Keeps)+len(v.Blockers) > 0 {
-			t.Errorf("%s, and the kernel is not asked: %v", tt.name, v)
-		}
+// TestABlockerOfABalancerSaysWhyItKeepsTheMaster: as far as the daemon, which has asked the rule, says it.
+func TestABlockerOfABalancerSaysWhyItKeepsTheMaster(t *testing.T) {
+	d := status.Departure{Blockers: []status.Blocker{
+		{Text: "lb1 misses a server", Of: "lb1"},
+		{Text: "an agent"},
+		{Text: "lb9 is the only one", Of: "lb9"},
+	}}
+	untold := []status.Blocker{
+		{Text: "the daemon is young"},
+		{Text: "lb1 still sends", Of: "lb1"},
+		{Text: "lb2 still sends", Of: "lb2"},
+	}
+	const want = ": the daemon is young; : lb1 misses a server; : lb2 still sends"
+	if got := texts(d.Explained(untold)); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if list := d.Explained(nil); len(list) > 0 {
+		t.Errorf("nothing is in the way, and it explains %v", list)
 	}
 }
 
@@ -554,6 +668,9 @@ func TestInServiceMeansThatTheNextMasterMayLeave(t *testing.T) {
 		{"the CA is waited for", st(drain.Ready, serves, up, ca(503)), "ca", "answer: /ca is unhealthy: refused; " + caDown},
 		{"the CA is not waited for", st(drain.Ready, serves, up, ca(200)), drain.Master, ""},
 	} {
+		for i, v := range tt.status.Services {
+			tt.status.Services[i].Departure.Return = tt.status.Returning(v)
+		}
 		if got := texts(tt.status.InService(tt.service)); got != tt.want {
 			t.Errorf("%s: %s\nwant %s", tt.name, got, tt.want)
 		}

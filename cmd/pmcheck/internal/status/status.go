@@ -1,7 +1,7 @@
 // Package status contains what programs can read from the daemon: the Status, which is the JSON of /status and of
-// "pmcheck status --json", and the client that reads it. New makes a Status of Facts. The methods
-// of a Status answer what stands between a master and what is wanted of it, in standing.go, and what to do about its
-// slot, in slot.go.
+// "pmcheck status --json", and the client that reads it. New makes a Status of Facts. Each service has a
+// Departure, in departure.go: what stands between it and what is wanted of it. The questions that a Departure is made
+// of are in standing.go, and what to do about the slot of a master is in slot.go.
 //
 // The comment of a field is its meaning in packaging/doc/reference.md. From 1.0 on, fields are only added within a
 // major version.
@@ -98,15 +98,8 @@ type ServiceStatus struct {
 	// has seen.
 	ServingSince time.Time       `json:"serving_since,omitzero"`
 	Checks       []check.Finding `json:"checks,omitempty"` // all but the probe
-	// Blockers keep a held service from being idle, or a ready one from being in
-	// service. Without blockers, it is.
-	Blockers []Blocker `json:"blockers,omitempty"`
-	// Leaving is what the hold waits for, if the work of its holder has not begun.
-	Leaving drain.Leaving `json:"leaving,omitempty"`
-	// Keeps are the balancers that would not lose this master now, one blocker for each. A service that is leaving waits
-	// for them. While it is ready, they are what would be refused or waited for, with what the budget of the pool says. A
-	// fleet has to be asked.
-	Keeps []Blocker `json:"keeps,omitempty"`
+	// Departure is how far the service is on its way out of its pool, and back.
+	Departure Departure `json:"departure"`
 }
 
 // ProbeStatus is the last probe.
@@ -200,7 +193,7 @@ func (s Status) State(name drain.Service) string {
 // State describes a service in a few words.
 func (s ServiceStatus) State() string {
 	isHeld := s.Mode != drain.Ready
-	if isHeld && s.Leaving != drain.Firm {
+	if isHeld && s.Departure.Leaving != drain.Firm {
 		return "leaving: held in " + string(s.Mode)
 	}
 	if s.Serves() {
@@ -218,108 +211,6 @@ func (s ServiceStatus) State() string {
 
 // Serves reports whether a balancer without codes of its own is told to use the service.
 func (s ServiceStatus) Serves() bool { return s.Answer.Code == http.StatusOK }
-
-// MayRestart answers whether a service may be restarted now, in a sentence, and what is in the way. The
-// answer is empty for a service that is not held and does not serve anyway.
-func (s Status) MayRestart(v ServiceStatus) (says string, blockers []Blocker) {
-	isHeld := v.Mode != drain.Ready
-	if !isHeld && !v.Verdict.Health.Serves() {
-		return "", nil
-	}
-
-	for _, c := range v.Checks {
-		if c.KeepsFromStarting() {
-			return "Not yet: Puppet Server may not start again, see check " + c.Check + ".", nil
-		}
-	}
-	if isHeld {
-		return s.mayRestartHeld(v)
-	}
-
-	isLast := func(o Blocker) bool { return o.Kind == blocker.OnlyServer }
-	if slices.ContainsFunc(v.Keeps, isLast) {
-		return "It must stay in service:", v.Keeps
-	}
-	isRefused := s.Budget != nil && !s.Budget.Reachable
-	if isRefused && len(v.Keeps) > 0 {
-		return "A drain would be refused:", v.Keeps
-	}
-	if len(v.Keeps) > 0 {
-		return "It would have to wait before it leaves:", v.Keeps
-	}
-	if len(v.Blockers) > 0 {
-		return "Not in service everywhere yet:", v.Blockers
-	}
-	if v.Name != drain.Master {
-		return "", nil // its restart is Puppet Server's, or another program's
-	}
-	if s.Guarded {
-		return "systemctl restart drains it first.", nil
-	}
-	return "Drain it before a restart.", nil
-}
-
-// mayRestartHeld is MayRestart for a service that is held.
-func (s Status) mayRestartHeld(v ServiceStatus) (says string, blockers []Blocker) {
-	blockers = v.Blockers
-	isLeaving := v.Leaving != drain.Firm
-	if isLeaving {
-		blockers = blocker.Join(v.Keeps, v.Blockers)
-	}
-
-	const idle = ": no agent is at work on it."
-	if does := s.guarding(v); does != "" {
-		if len(blockers) > 0 {
-			return does + ", and waits for what follows:", blockers
-		}
-		return does + idle, nil
-	}
-	if isLeaving && len(blockers) > 0 {
-		return "It has not left yet: do not restart it.", blockers
-	}
-
-	// It has left, or nothing keeps it from leaving.
-	if len(blockers) > 0 {
-		return "Not idle yet: do not restart it.", blockers
-	}
-	// What systemd has begun is better not interrupted.
-	if does := underWay(v.Verdict); does != "" {
-		return does + idle, nil
-	}
-	if v.Name != drain.Master {
-		return "No balancer sends to it.", nil
-	}
-	return "Idle: it may be restarted now.", nil
-}
-
-// guarding says what systemd is about to do with a held service, by a hold of its guard that is leaving; empty if there
-// is none.
-func (s Status) guarding(v ServiceStatus) string {
-	for _, h := range s.Holds {
-		isLeaving := h.Leaving != drain.Firm && h.Covers(v.Name)
-		if isLeaving && h.Holder == drain.Guard {
-			return "systemctl is stopping it"
-		}
-		if isLeaving && h.Holder == drain.Reload {
-			return "systemctl is reloading it"
-		}
-	}
-	return ""
-}
-
-// underWay says what Puppet Server does that is better not interrupted; empty if that is nothing.
-func underWay(v check.Verdict) string {
-	switch v.Reason {
-	case check.UnitStopping:
-		return "Puppet Server is stopping"
-	case check.UnitReloading:
-		return "Puppet Server is reloading"
-	}
-	if v.Health == check.Warming {
-		return "Puppet Server is starting"
-	}
-	return ""
-}
 
 // Pool returns the last count of the JRuby pool and its time; nil and zero if the
 // master does not report the pool.

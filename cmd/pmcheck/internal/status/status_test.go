@@ -124,31 +124,31 @@ func stranger(b *status.Balancer) { b.Listed = false }
 func TestMayRestart(t *testing.T) {
 	inTheWay := []status.Blocker{{Kind: blocker.Agent, Text: "an agent"}}
 	last := []status.Blocker{{Kind: blocker.OnlyServer, Text: "the last", Of: "lb1/puppet"}}
-	sends := []status.Blocker{{Kind: blocker.Balancer, Text: "lb1/puppet still sends", Of: "lb1/puppet"}}
+	isLast := func(o status.Blocker) bool { return o.Kind == blocker.OnlyServer }
 	const ready, held, healthy, warming = drain.Ready, drain.Drain, check.Healthy, check.Warming
 	for _, tt := range []struct {
-		mode            drain.Mode
-		leaving         drain.Leaving
-		health          check.Health
-		keeps, blockers []status.Blocker
-		reason          check.Reason
-		by              string // the holder
-		guarded         bool
-		service         drain.Service        // if it is not the master
-		budget          *status.BudgetStatus // one that does not answer
-		says            string
-		shown           int
+		mode           drain.Mode
+		leaving        drain.Leaving
+		health         check.Health
+		blockers, back []status.Blocker
+		reason         check.Reason
+		by             string // the holder
+		guarded        bool
+		service        drain.Service        // if it is not the master
+		budget         *status.BudgetStatus // one that does not answer
+		says           string
+		shown          int
 	}{
-		{mode: ready, health: check.Unhealthy, keeps: inTheWay},
+		{mode: ready, health: check.Unhealthy, blockers: inTheWay},
 		{mode: ready, health: healthy, says: "Drain it before a restart."},
 		{mode: ready, health: healthy, guarded: true, says: "systemctl restart drains it first."},
 		{mode: ready, health: healthy, guarded: true, service: "puppetdb"},
 		{mode: held, health: healthy, service: "ca", says: "No balancer sends to it."},
-		{mode: ready, health: healthy, keeps: inTheWay, budget: &status.BudgetStatus{}, says: "A drain would be refused:",
+		{mode: ready, health: healthy, blockers: inTheWay, budget: &status.BudgetStatus{}, says: "A drain would be refused:",
 			shown: 1},
-		{mode: ready, health: healthy, keeps: last, says: "It must stay in service:", shown: 1},
-		{mode: ready, health: healthy, keeps: inTheWay, says: "It would have to wait before it leaves:", shown: 1},
-		{mode: ready, health: healthy, blockers: inTheWay, says: "Not in service everywhere yet:", shown: 1},
+		{mode: ready, health: healthy, blockers: last, says: "It must stay in service:", shown: 1},
+		{mode: ready, health: healthy, blockers: inTheWay, says: "It would have to wait before it leaves:", shown: 1},
+		{mode: ready, health: healthy, back: inTheWay, says: "Not in service everywhere yet:", shown: 1},
 		{mode: held, health: healthy, says: "Idle: it may be restarted now."},
 		{mode: held, health: warming, says: "Puppet Server is starting: no agent is at work on it."},
 		{mode: held, health: warming, reason: check.UnitReloading, by: drain.Reload,
@@ -156,15 +156,15 @@ func TestMayRestart(t *testing.T) {
 		{mode: held, health: check.Unhealthy, reason: check.UnitStopping, by: drain.Guard,
 			says: "Puppet Server is stopping: no agent is at work on it."},
 		{mode: held, health: healthy, blockers: inTheWay, says: "Not idle yet: do not restart it.", shown: 1},
-		{mode: held, health: healthy, keeps: inTheWay, says: "Idle: it may be restarted now."},
-		{mode: held, leaving: drain.LeavingInTurn, health: healthy, keeps: last, blockers: inTheWay,
+		{mode: held, health: healthy, back: inTheWay, says: "Idle: it may be restarted now."},
+		{mode: held, leaving: drain.LeavingInTurn, health: healthy, blockers: append(last, inTheWay...),
 			says: "It has not left yet: do not restart it.", shown: 2},
-		{mode: held, leaving: drain.LeavingInTurn, health: healthy, keeps: last, blockers: sends,
+		{mode: held, leaving: drain.LeavingInTurn, health: healthy, blockers: last,
 			says: "It has not left yet: do not restart it.", shown: 1},
 		{mode: held, leaving: drain.LeavingInTurn, health: healthy, blockers: inTheWay,
 			says: "It has not left yet: do not restart it.", shown: 1},
 		{mode: held, leaving: drain.LeavingInTurn, health: healthy, says: "Idle: it may be restarted now."},
-		{mode: held, leaving: drain.LeavingInTurn, by: drain.Guard, health: healthy, keeps: last, blockers: sends,
+		{mode: held, leaving: drain.LeavingInTurn, by: drain.Guard, health: healthy, blockers: last,
 			says: "systemctl is stopping it, and waits for what follows:", shown: 1},
 		{mode: held, leaving: drain.LeavingInTurn, by: drain.Reload, health: healthy, blockers: inTheWay,
 			says: "systemctl is reloading it, and waits for what follows:", shown: 1},
@@ -174,12 +174,15 @@ func TestMayRestart(t *testing.T) {
 			shown: 1},
 	} {
 		v := status.ServiceStatus{
-			Name:     cmp.Or(tt.service, drain.Master),
-			Mode:     tt.mode,
-			Leaving:  tt.leaving,
-			Verdict:  check.Verdict{Health: tt.health, Reason: tt.reason},
-			Keeps:    tt.keeps,
-			Blockers: tt.blockers,
+			Name:    cmp.Or(tt.service, drain.Master),
+			Mode:    tt.mode,
+			Verdict: check.Verdict{Health: tt.health, Reason: tt.reason},
+			Departure: status.Departure{
+				Leaving:    tt.leaving,
+				OnlyServer: slices.ContainsFunc(tt.blockers, isLast),
+				Blockers:   tt.blockers,
+				Return:     tt.back,
+			},
 		}
 		s := status.Status{Guarded: tt.guarded, Budget: tt.budget}
 		if tt.mode == held {

@@ -42,7 +42,7 @@ func scenes(now time.Time) []scene {
 		{Holder: "backup", Service: "ca", Mode: drain.Drain, Reason: "nightly", Since: now.Add(-2 * time.Minute),
 			UntilReboot: true},
 	}
-	s.Services[0].Blockers = []lab.Blocker{
+	s.Services[0].Departure.Blockers = []lab.Blocker{
 		{Text: "lb2/puppet still sends (UP 2/3, 11 sessions)"},
 		{Text: "POST /puppet/v3/catalog/web11.example.com for 41 s"},
 		{Text: "3 connections in use, one from 2001:db8::1234:5678"},
@@ -166,7 +166,7 @@ func hostile(now time.Time) scene {
 	s.status.Warnings, s.status.Config.Error = []string{script, long + long}, script
 	s.status.Services[0].Checks[0].Pool.Borrowed = []check.Loan{{Request: "GET /" + script + long, Seconds: 2}}
 	s.status.Services[0].Verdict.Detail, s.status.Services[0].Checks[1].Value = script, long
-	s.status.Services[0].Blockers = []lab.Blocker{{Text: script}, {Text: long}}
+	s.status.Services[0].Departure.Blockers = []lab.Blocker{{Text: script}, {Text: long}}
 	s.status.Probe.Expiries[2].Name, s.status.Probe.Fault, s.status.Probe.Address = script+long, long, long+":8140"
 	return s
 }

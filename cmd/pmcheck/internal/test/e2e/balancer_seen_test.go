@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"net/netip"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
@@ -83,7 +85,7 @@ func (p *seenPool) balance(node string, source netip.Addr, inter, turn time.Dura
 	p.proxies = append(p.proxies, lab.StartHAProxy(p.t, config))
 }
 
-// settle waits until each HAProxy has both masters fully UP, and the daemons are not young any more.
+// settle waits until each HAProxy has both masters fully UP, and the daemons have heard the usual balancers.
 func (p *seenPool) settle() {
 	p.t.Helper()
 	for _, h := range p.proxies {
@@ -91,8 +93,11 @@ func (p *seenPool) settle() {
 	}
 	for _, m := range p.masters {
 		m.WaitStatus(30*time.Second, func(s lab.Status) error {
-			if v := s.Master(); len(v.Blockers)+len(v.Keeps) > 0 {
-				return fmt.Errorf("%v, %v", v.Keeps, v.Blockers)
+			d := s.Master().Departure
+			isYoung := func(o lab.Blocker) bool { return o.Kind == blocker.Unknown }
+			inTheWay := append(slices.DeleteFunc(d.Blockers, isYoung), d.Return...)
+			if len(inTheWay) > 0 {
+				return fmt.Errorf("in the way: %v", inTheWay)
 			}
 			return nil
 		})

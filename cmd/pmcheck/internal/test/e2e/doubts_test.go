@@ -176,7 +176,7 @@ func testStatusDenied(t *testing.T, s *lab.PuppetServer) {
 	r.Hold(drain.Drain)
 	j := startBlockage(t, s, jrubies)
 	r.WaitStatus(time.Minute, func(s lab.Status) error {
-		list := blocker.Texts(s.Services[0].Blockers, 10)
+		list := blocker.Texts(s.Services[0].Departure.Blockers, 10)
 		if !strings.Contains(strings.Join(list, "; "), "connections in use") {
 			return fmt.Errorf("in the way: %q", list)
 		}
@@ -184,7 +184,7 @@ func testStatusDenied(t *testing.T, s *lab.PuppetServer) {
 	})
 	j.end()
 	took = r.WaitStatus(time.Minute, func(s lab.Status) error {
-		if list := blocker.Texts(s.Services[0].Blockers, 10); len(list) > 0 {
+		if list := blocker.Texts(s.Services[0].Departure.Blockers, 10); len(list) > 0 {
 			return fmt.Errorf("in the way: %q", list)
 		}
 		return nil

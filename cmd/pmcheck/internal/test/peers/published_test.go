@@ -175,9 +175,9 @@ func TestDrainWaitSeesAgentsOfAMasterInAContainer(t *testing.T) {
 				}
 				return
 			}
-			if code != 6 || !strings.Contains(blocker.Summary(site.Status().Services[0].Blockers), tt.waits) {
+			if code != 6 || !strings.Contains(blocker.Summary(site.Status().Services[0].Departure.Blockers), tt.waits) {
 				t.Errorf("an agent has a connection, and drain --wait ended with %d: %s\n%v", code, out,
-					site.Status().Services[0].Blockers)
+					site.Status().Services[0].Departure.Blockers)
 			}
 			if tt.check == "" {
 				return
