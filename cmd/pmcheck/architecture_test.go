@@ -24,11 +24,11 @@ func layers() [][]string {
 		{"status"},
 		{"front", "balancer", "budget", "monitor"},
 		{"config", "blocker", "check/checktest"},
-		{"answer"},
+		{"answer", "puppetconf"},
 		{"check", "drain", "systemd"},
 		{"sockets"},
 		{"check/puppetclient"},
-		{"check/text", "check/bounded"},
+		{"check/text", "check/bounded", "mistake"},
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/mistake"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -83,8 +83,8 @@ func explain(err error) *exitError {
 	}
 
 	// urfave/cli has one error of its own: "pmcheck help" names a command that does not exist.
-	_, isFault := errors.AsType[config.Fault](err)
-	if isFault || errors.As(err, new(cli.ExitCoder)) {
+	_, isMistake := errors.AsType[mistake.Mistake](err)
+	if isMistake || errors.As(err, new(cli.ExitCoder)) {
 		return &exitError{status: exitUsage, err: err}
 	}
 

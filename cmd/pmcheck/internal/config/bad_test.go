@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/mistake"
 )
 
 const (
@@ -142,7 +143,7 @@ func TestMemberURLAcceptsHostsOnly(t *testing.T) {
 
 func wantFaults(t *testing.T, err error, want string) {
 	t.Helper()
-	if _, is := errors.AsType[config.Fault](err); !is {
+	if _, is := errors.AsType[mistake.Mistake](err); !is {
 		t.Fatalf("%v, want faults", err)
 	}
 	if d := cmp.Diff(want, err.Error()); d != "" {

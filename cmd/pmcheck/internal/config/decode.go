@@ -24,6 +24,7 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/mistake"
 )
 
 // decode sets the settings. viper reads the file and the environment, and knows which of them wins; what it has no
@@ -42,7 +43,7 @@ func (l *loader) decode(file string, data []byte) {
 	for _, f := range settings {
 		v.SetDefault(f.key, f.value.Interface())
 	}
-	_ = v.ReadConfig(bytes.NewReader(data)) // its mistakes are in l.faults
+	_ = v.ReadConfig(bytes.NewReader(data)) // its mistakes are in l.mistakes
 	if l.options.Environment {
 		l.bind(v, settings)
 	}
@@ -70,7 +71,7 @@ const (
 // replaceLists has lists replaced as a whole, not item by item in the memory of the default.
 func replaceLists(c *mapstructure.DecoderConfig) { c.ZeroFields = true }
 
-// bind lets the PMCHECK_ variables win over the file. An empty variable is a fault, since it may be meant as unset or
+// bind lets the PMCHECK_ variables win over the file. An empty variable is a mistake, since it may be meant as unset or
 // as empty text. A variable that names no setting is ignored: beside a Service called pmcheck, Kubernetes sets
 // PMCHECK_PORT, PMCHECK_SERVICE_HOST and others in every pod.
 func (l *loader) bind(v *viper.Viper, settings []field) {
@@ -85,9 +86,9 @@ func (l *loader) bind(v *viper.Viper, settings []field) {
 		if !set || slices.Contains(l.options.Unset, name) {
 			continue
 		}
-		at := place{file: fromEnvironment + name}
+		at := mistake.Place{File: fromEnvironment + name}
 		if value == "" {
-			l.fault(at, f.key, "is empty", "unset it, or give it a value")
+			l.mistake(at, f.key, "is empty", "unset it, or give it a value")
 			continue
 		}
 		_ = v.BindEnv(f.key)
@@ -114,7 +115,7 @@ type yamlFile struct {
 // Decoder returns y: pmcheck.yaml has one format.
 func (y yamlFile) Decoder(string) (viper.Decoder, error) { return y, nil }
 
-// Decode puts the settings in data into a map. Mistakes are faults of the loader, so that it returns no error.
+// Decode puts the settings in data into a map. Mistakes are noted in the loader, so that it returns no error.
 func (y yamlFile) Decode(data []byte, into map[string]any) error {
 	maps.Copy(into, y.loader.read(y.name, data))
 	return nil
@@ -130,13 +131,13 @@ func (l *loader) read(file string, data []byte) map[string]any {
 		return nil
 	}
 	if err != nil {
-		l.fault(place{file: file}, "", "not YAML: "+strings.TrimPrefix(err.Error(), "yaml: "), "")
+		l.mistake(mistake.Place{File: file}, "", "not YAML: "+strings.TrimPrefix(err.Error(), "yaml: "), "")
 		return nil
 	}
 
 	var second yaml.Node
 	if more := decoder.Decode(&second); !errors.Is(more, io.EOF) {
-		l.fault(place{file: file, line: second.Line}, "", "a second document begins", "remove the --- line")
+		l.mistake(mistake.Place{File: file, Line: second.Line}, "", "a second document begins", "remove the --- line")
 	}
 	return l.section(file, "", document.Content[0])
 }
@@ -147,8 +148,8 @@ func (l *loader) section(file, prefix string, n *yaml.Node) map[string]any {
 		return nil
 	}
 	if n.Kind != yaml.MappingNode {
-		at := place{file: file, line: n.Line}
-		l.fault(at, strings.TrimSuffix(prefix, "."), "is not a section", "write key: value")
+		at := mistake.Place{File: file, Line: n.Line}
+		l.mistake(at, strings.TrimSuffix(prefix, "."), "is not a section", "write key: value")
 		return nil
 	}
 
@@ -156,36 +157,36 @@ func (l *loader) section(file, prefix string, n *yaml.Node) map[string]any {
 	lines := map[string]int{} // where a name was met last
 	for pair := range slices.Chunk(n.Content, 2) {
 		name := pair[0].Value
-		at := place{file: file, line: pair[0].Line}
+		at := mistake.Place{File: file, Line: pair[0].Line}
 		if before := lines[name]; before > 0 {
-			l.fault(at, "", fmt.Sprintf("%s is set twice, first in line %d", text.Show(prefix+name), before), "")
+			l.mistake(at, "", fmt.Sprintf("%s is set twice, first in line %d", text.Show(prefix+name), before), "")
 		} else if value, ok := l.entry(prefix, name, pair[1], at); ok {
 			settings[name] = value
 		}
-		lines[name] = at.line
+		lines[name] = at.Line
 	}
 	return settings
 }
 
 // entry reads what stands at a name in a section: a setting, or a section in it.
-func (l *loader) entry(prefix, name string, n *yaml.Node, at place) (value any, ok bool) {
+func (l *loader) entry(prefix, name string, n *yaml.Node, at mistake.Place) (value any, ok bool) {
 	key := prefix + name
 	if strings.Contains(name, ".") {
-		l.fault(at, "", "unknown setting "+text.Show(key), "dots are written as sections, one inside the other")
+		l.mistake(at, "", "unknown setting "+text.Show(key), "dots are written as sections, one inside the other")
 		return nil, false
 	}
 
 	isSection, known := l.keys[key]
 	if !known {
-		l.fault(at, "", "unknown setting "+text.Show(key), suggest(key, slices.Sorted(maps.Keys(l.keys))))
+		l.mistake(at, "", "unknown setting "+text.Show(key), suggest(key, slices.Sorted(maps.Keys(l.keys))))
 		return nil, false
 	}
 	if isSection {
-		return l.section(at.file, key+".", n), true
+		return l.section(at.File, key+".", n), true
 	}
 
 	if isNull(n) || slices.ContainsFunc(n.Content, isNull) {
-		l.fault(at, key, "has no value", "write one, or leave the line out")
+		l.mistake(at, key, "has no value", "write one, or leave the line out")
 		return nil, false
 	}
 	l.places[key] = at
@@ -193,7 +194,7 @@ func (l *loader) entry(prefix, name string, n *yaml.Node, at place) (value any, 
 }
 
 // value returns the text of a value, or the texts of a list.
-func (l *loader) value(n *yaml.Node, key string, at place) any {
+func (l *loader) value(n *yaml.Node, key string, at mistake.Place) any {
 	var single string
 	if n.Decode(&single) == nil {
 		return single
@@ -202,7 +203,7 @@ func (l *loader) value(n *yaml.Node, key string, at place) any {
 	if n.Decode(&list) == nil {
 		return list
 	}
-	l.fault(at, key, "is neither a value nor a list of values", "")
+	l.mistake(at, key, "is neither a value nor a list of values", "")
 	return nil
 }
 
@@ -299,7 +300,7 @@ func hook(from, to reflect.Type, data any) (any, error) {
 		return data, nil
 	}
 	if !isText {
-		return nil, wrong("a list is not a value", "")
+		return nil, mistake.Problem("a list is not a value", "")
 	}
 	return parse(to, strings.TrimSpace(single))
 }
@@ -327,7 +328,7 @@ func parse(t reflect.Type, s string) (any, error) {
 func parseNumber(s string) (int, error) {
 	n, err := strconv.Atoi(s)
 	if err != nil {
-		return 0, wrong(text.Show(s)+" is not a whole number", "")
+		return 0, mistake.Problem(text.Show(s)+" is not a whole number", "")
 	}
 	return n, nil
 }
@@ -339,7 +340,7 @@ func parseWord(s string, words []string) (string, error) {
 		return "off", nil
 	}
 	if !slices.Contains(words, s) {
-		return "", wrong(text.Show(s)+" is not one of "+strings.Join(words, ", "), "")
+		return "", mistake.Problem(text.Show(s)+" is not one of "+strings.Join(words, ", "), "")
 	}
 	return s, nil
 }
@@ -352,7 +353,7 @@ func ParseDuration(s string) (time.Duration, error) {
 	}
 	d, err := model.ParseDuration(s)
 	if err != nil {
-		return 0, wrong(text.Show(s)+" is not a duration", "such as 1500ms, 2s or 30d")
+		return 0, mistake.Problem(text.Show(s)+" is not a duration", "such as 1500ms, 2s or 30d")
 	}
 	return time.Duration(d), nil
 }
@@ -365,10 +366,10 @@ func parsePrefix(s string) (any, error) {
 	}
 
 	if err != nil || network.Addr().Is4In6() {
-		return nil, wrong(text.Show(s)+" is not a network", "such as 10.0.0.0/8 or 2001:db8::/32")
+		return nil, mistake.Problem(text.Show(s)+" is not a network", "such as 10.0.0.0/8 or 2001:db8::/32")
 	}
 	if network != network.Masked() {
-		return nil, wrong(text.Show(s)+" has bits beyond its mask", network.Masked().String())
+		return nil, mistake.Problem(text.Show(s)+" has bits beyond its mask", network.Masked().String())
 	}
 	return network, nil
 }

@@ -46,17 +46,6 @@ func FuzzConfig(f *testing.F) {
 	})
 }
 
-func FuzzPuppetConf(f *testing.F) {
-	f.Add("[main]\ncertname = m1\nssldir = $vardir/ssl { owner = service, mode = 0771 }\n")
-	f.Add("certname=a\n[server]\nssldir=${a}${a}\na=$b$b\nb=$a\n[master]\nserverport=8140\n")
-	f.Add("[main]\nssldir = ${confdir}/ssl\n[ master ]\nhostcrl = ~/x {mode=1}\n[development]\ncertname = \xe9\n")
-	f.Add("\"certname\" = `a\nb`\n[[x]]\n= 1\n- = 2\n-=3\ncertificate_revocation=leaf")
-	f.Fuzz(func(t *testing.T, text string) {
-		l, _ := config.Load(config.Options{Root: root(t, map[string]string{aioConf: text})})
-		judge(t, l, l.Doubt)
-	})
-}
-
 // FuzzEnvironment: whatever the environment contains, each fault is a short line.
 func FuzzEnvironment(f *testing.F) {
 	f.Add("PMCHECK_LISTEN=:1\nPMCHECK_ALLOW=10.0.0.0/8,x\nPMCHECK_PROBE_TIMEOUT=5\nHOME=/root")

@@ -12,6 +12,8 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/bounded"
 	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/mistake"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/puppetconf"
 )
 
 // DefaultFile is read when Options.File is empty; it may be absent.
@@ -33,11 +35,9 @@ type Options struct {
 	// Content, if it is not nil, is what File contains: the caller may read a file that this process cannot.
 	Content []byte
 	// Known is what Puppet's configuration said last, in case it says less now. The zero value is nothing.
-	Known Identity
+	Known puppetconf.Identity
 	// Checks are what Load configures: check.All, with further checks. Nil means check.All.
 	Checks check.List
-
-	seen *sight // of the Load that has these options; nil before it
 }
 
 // Open returns o with the content of File, for a caller that becomes another user before Load. Load reports what cannot
@@ -66,15 +66,15 @@ type Loaded struct {
 	File string
 	// Content is that file as it was read.
 	Content []byte
-	// Doubt says what is wrong with Puppet's configuration, one Fault a line; nil if nothing is. Settings that it should
+	// Doubt says what is wrong with Puppet's configuration, one mistake a line; nil if nothing is. Settings that it should
 	// have may be from elsewhere then, or empty: the daemon is often installed before Puppet.
 	Doubt error
 	// Ignored has a sentence for each PMCHECK_ variable that is no setting, as far as five go.
 	Ignored []string
 
-	places map[string]place // of the settings that are not defaults
+	places map[string]mistake.Place // of the settings that are not defaults
 	from   Options
-	before string // see Identity.Before
+	said   *puppetconf.Said // nil if Puppet's configuration was not read
 }
 
 // Settings returns every setting in the order of Config.
@@ -92,18 +92,17 @@ func (l *Loaded) Settings() []Setting {
 
 // loader makes a Loaded.
 type loader struct {
-	options Options
-	config  Config
-	keys    map[string]bool // of all settings and sections: whether each is a section
-	places  map[string]place
-	faults  []Fault
-	doubt   error
-	ignored []string
-	before  string
+	options  Options
+	config   Config
+	keys     map[string]bool // of all settings and sections: whether each is a section
+	places   map[string]mistake.Place
+	mistakes []mistake.Mistake
+	said     *puppetconf.Said
+	ignored  []string
 }
 
 // Load reads every source and returns the resulting configuration. The error has a line
-// and wraps a Fault for each mistake, unless File cannot be read at all; it then wraps
+// and wraps each mistake.Mistake, unless File cannot be read at all; it then wraps
 // the cause, such as fs.ErrNotExist. A value that cannot be read is not set.
 //
 // Puppet's configuration is used only for settings that no other source has, so there is no Doubt on a host without
@@ -111,13 +110,12 @@ type loader struct {
 func Load(o Options) (*Loaded, error) {
 	name := cmp.Or(o.File, DefaultFile)
 	data, err := o.fileContent(name)
-	o.seen = newSight()
 	absent := o.File == "" && errors.Is(err, fs.ErrNotExist)
 	if absent {
 		err = nil
 	}
 
-	l := &loader{options: o, config: Default(), places: map[string]place{}}
+	l := &loader{options: o, config: Default(), places: map[string]mistake.Place{}}
 	if o.Checks != nil {
 		l.config.Checks = o.Checks
 	}
@@ -132,11 +130,13 @@ func Load(o Options) (*Loaded, error) {
 
 	loaded := &Loaded{
 		Config:  l.config,
-		Doubt:   l.doubt,
 		Ignored: text.First(l.ignored, 5),
 		places:  l.places,
 		from:    o,
-		before:  l.before,
+		said:    l.said,
+	}
+	if l.said != nil {
+		loaded.Doubt = l.said.Doubt
 	}
 	if !absent {
 		loaded.Content = data
@@ -145,14 +145,14 @@ func Load(o Options) (*Loaded, error) {
 	if err != nil {
 		return loaded, fmt.Errorf("read configuration: %w", err)
 	}
-	return loaded, join(l.faults)
+	return loaded, mistake.Join(l.mistakes)
 }
 
 // Without returns o without the variables in which mistakes, the error of a Load, are.
 func (o Options) Without(mistakes error) Options {
 	o.Unset = slices.Clone(o.Unset)
-	for _, at := range placesOf(mistakes) {
-		if name, is := strings.CutPrefix(at.file, fromEnvironment); is {
+	for _, at := range mistake.Places(mistakes) {
+		if name, is := strings.CutPrefix(at.File, fromEnvironment); is {
 			o.Unset = append(o.Unset, name)
 		}
 	}

@@ -1,18 +1,18 @@
 package config_test
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/checktest"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/puppetconf"
 )
 
 const (
@@ -148,55 +148,6 @@ localcacert = /ca.pem # of $server
 	}
 }
 
-// The master's certificate may have any name that agents use: an agent that is told nothing asks for puppet.
-func TestProbeKnowsTheNamesThatAgentsUse(t *testing.T) {
-	for conf, want := range map[string][]string{
-		"":                                   {"puppet"},
-		"server = Pool.example.org\n":        {"pool.example.org"},
-		"dns_alt_names = a.example.org, b\n": {"a.example.org", "b", "puppet"},
-		"dns_alt_names = a\nserver = pool\nca_server = ca\n":                                    {"a", "pool"},
-		"[agent]\ndns_alt_names = a\nserver = pool\n[server]\ndns_alt_names = b\nserver = ca\n": {"a", "b", "pool"},
-	} {
-		conf = "[main]\ncertname = m1\n" + conf
-		c := found(t, map[string]string{oldConf: conf, debian: ""}, "").Config
-		if d := cmp.Diff(want, c.Probe.Names); d != "" {
-			t.Errorf("%q (-want +got):\n%s", conf, d)
-		}
-	}
-}
-
-// What Puppet's settings say beside those of pmcheck.
-func TestPuppetSaysMore(t *testing.T) {
-	type more struct {
-		Revocation puppetclient.Revocation
-		Names      []string // what the check of expiry looks at
-	}
-	const elsewhere = "puppet: {conf: /srv/puppet.conf}\n"
-	for _, tt := range []struct {
-		conf, yaml string
-		want       more
-	}{
-		{"", elsewhere, more{"chain", nil}},
-		{"certificate_revocation = leaf\n", elsewhere, more{puppetclient.RevocationLeaf, nil}},
-		{"certificate_revocation = False\n", elsewhere, more{puppetclient.RevocationOff, nil}},
-		{"[agent]\ncertificate_revocation = false\n", elsewhere, more{"chain", nil}},
-		{"dns_alt_names = puppet, DNS:Puppet.example.org,IP:192.0.2.1,\n", elsewhere,
-			more{"chain", []string{"puppet", "puppet.example.org"}}},
-		{"dns_alt_names = a\n[agent]\ndns_alt_names = pool,$certname\n[server]\ndns_alt_names = b\n", elsewhere,
-			more{"chain", []string{"pool", "m1"}}}, // the agent requests the certificate
-		{"server = ca.example.org\n", elsewhere, more{"chain", nil}}, // it may be there for the CA
-		{"server = pool.example.org\nca_server = ca.example.org\n", elsewhere, more{"chain", []string{"pool.example.org"}}},
-		{"[agent]\nserver = pool\nca_server = ca\n[server]\nserver = ca\n", elsewhere, more{"chain", []string{"pool"}}},
-		{"server = ca\nca_server = ca\n", elsewhere, more{"chain", nil}},
-	} {
-		conf := "[main]\ncertname = m1\n" + tt.conf
-		c := found(t, map[string]string{oldConf: conf, debian: "", "/srv/puppet.conf": conf}, tt.yaml).Config
-		if d := cmp.Diff(tt.want, more{c.Probe.Revocation, c.Checks.Expiry().Names}); d != "" {
-			t.Errorf("%q, %q (-want +got):\n%s", tt.conf, tt.yaml, d)
-		}
-	}
-}
-
 func hostname(t *testing.T) string {
 	t.Helper()
 	name, err := os.Hostname()
@@ -222,33 +173,6 @@ func load(t *testing.T, files map[string]string, yaml string) (*config.Loaded, e
 	return l, errors.Join(err, l.Doubt)
 }
 
-func TestServerPortIsThatOfPuppet(t *testing.T) {
-	for conf, want := range map[string]string{
-		"[main]\ncertname = m1\n":                                               "",
-		"[main]\ncertname = m1\nserverport = 8141\n":                            "8141",
-		"[main]\ncertname = m1\nmasterport = 8142\n":                            "8142",
-		"[agent]\nserverport = 1\n[server]\ncertname = m1\nserverport = 8143\n": "8143",
-	} {
-		if c := found(t, map[string]string{aioConf: conf}, "").Config; c.Probe.ServerPort != want {
-			t.Errorf("%q: %q, want %q", conf, c.Probe.ServerPort, want)
-		}
-	}
-}
-
-func TestEnvironmentIsThatOfThisHostsAgent(t *testing.T) {
-	for conf, want := range map[string]string{
-		"":                       "production",
-		"environment = main_1\n": "main_1",
-		"environment = a\n[server]\nenvironment = b\n[agent]\nenvironment = c\n": "c",
-		"environment = a/b\n": "", // no name of an environment
-	} {
-		conf = "[main]\ncertname = m1\n" + conf
-		if c := found(t, map[string]string{aioConf: conf}, "").Config; c.Probe.Environment != want {
-			t.Errorf("%q: %q, want %q", conf, c.Probe.Environment, want)
-		}
-	}
-}
-
 // What puppet.conf does not say is from the first of these: what it said last, and the default paths, where
 // certificate, key and CA must fit each other. A name or path of pmcheck.yaml stands.
 func TestWhatPuppetConfDoesNotSay(t *testing.T) {
@@ -271,7 +195,7 @@ func TestWhatPuppetConfDoesNotSay(t *testing.T) {
 	must(t, err)
 	foreign := issue(ca, "m1.pem")
 	foreign[aioCerts+"ca.pem"] = string(other.Bundle())
-	said := config.Identity{Certname: "m2", Files: puppetclient.Files{
+	said := puppetconf.Identity{Certname: "m2", Files: puppetclient.Files{
 		Certificate: "/c.pem", Key: "/k.pem", CA: "/ca.pem", CRL: "/crl.pem"}}
 	relative := said
 	relative.Files.Key = "k.pem"
@@ -279,7 +203,7 @@ func TestWhatPuppetConfDoesNotSay(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
 		files      map[string]string
-		known      config.Identity
+		known      puppetconf.Identity
 		yaml       string
 		want       []string
 		unverified bool
@@ -322,50 +246,16 @@ func TestWhatPuppetConfDoesNotSay(t *testing.T) {
 	}
 }
 
-// What no setting has is from what puppet.conf said last, while a mistake hides it.
-func TestWhatCannotBeSetIsRemembered(t *testing.T) {
-	const good = "[main]\ncertname = m1\ncertificate_revocation = leaf\nserver = pool\nca_server = ca\n" +
-		"dns_alt_names = puppet\n[server]\ndns_alt_names = b\n"
-	saved, err := json.Marshal(found(t, map[string]string{aioConf: good}, "").Identity())
-	must(t, err)
-	var said config.Identity
-	must(t, json.Unmarshal(saved, &said))
-
-	long, many := strings.Repeat("a", 254), slices.Repeat([]string{"a"}, 101)
-	said.Names = append(said.Names, "", "A", "a b", "\x1b[2J", "a/b", long)
-	first, forged := said, said
-	first.Names = slices.Concat(said.Names, many)
-	forged.Files.CA = "ca.pem"
-	names, requested := []string{"puppet", "b", "pool"}, []string{"puppet", "pool"}
-
-	type memory struct {
-		Revocation       puppetclient.Revocation
-		Names, Requested []string
+// A mistake in puppet.conf is a doubt, told after the mistakes of pmcheck.yaml, and nothing of it is to be saved.
+func TestAMistakeInPuppetConfIsADoubt(t *testing.T) {
+	conf := map[string]string{aioConf: "certname = m1\nhostcrl = $a\n"}
+	l, err := load(t, conf, "listen: x\n")
+	wantFaults(t, err, "F:1: listen: x"+noAddress+"\n"+aioConf+
+		":2: hostcrl: refers to $a, which is not a setting of Puppet (write out what it stands for)")
+	if doubt := l.Config.Checks.Identity().Doubt; doubt != check.PuppetConfMistake {
+		t.Errorf("the check knows of the doubt %q", doubt)
 	}
-	remembered := memory{puppetclient.RevocationLeaf, names, requested}
-	for _, tt := range []struct {
-		name  string
-		files map[string]string
-		known config.Identity
-		want  memory
-	}{
-		{"unreadable", map[string]string{aioConf + "/x": ""}, said, remembered},
-		{"a line that Puppet cannot parse", map[string]string{aioConf: good + "x\n"}, said, remembered},
-		{"no Puppet any more", nil, said, remembered},
-		{"a name is not known", map[string]string{aioConf: "certname = m1\ndns_alt_names = $x\nserver = c\n" +
-			"certificate_revocation = false\n"}, said, memory{puppetclient.RevocationOff, names, requested}},
-		{"a mistake beside the names", map[string]string{aioConf: "certname = m1\nhostcrl = $x\nserver = c\n"}, said,
-			memory{"chain", []string{"c"}, nil}},
-		{"a name is not known, and none was", map[string]string{aioConf: "certname = m1\ndns_alt_names = $x\n"},
-			config.Identity{}, memory{"chain", []string{"puppet"}, nil}},
-		{"more than a hundred", nil, first, memory{puppetclient.RevocationLeaf, slices.Concat(names, many[:97]), requested}},
-		{"what pmcheck has not written", nil, forged, memory{}},
-	} {
-		l, err := config.Load(config.Options{Root: root(t, tt.files), Known: tt.known})
-		must(t, err)
-		got := memory{l.Config.Probe.Revocation, l.Config.Probe.Names, l.Config.Checks.Expiry().Names}
-		if d := cmp.Diff(tt.want, got); d != "" || l.Doubt == nil {
-			t.Errorf("%s: doubt %v (-want +got):\n%s", tt.name, l.Doubt, d)
-		}
+	if d := cmp.Diff(puppetconf.Identity{}, l.Identity()); d != "" {
+		t.Errorf("what would be saved (-want +got):\n%s", d)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/checktest"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/puppetconf"
 )
 
 // renaming is a host that gets another name.
@@ -121,7 +122,7 @@ func TestPuppetsFilesAreReadWhenTheyChange(t *testing.T) {
 		{"a certificate that is not needed", func() { r.issue("m2") }, false},
 	} {
 		step.do()
-		again, err := l.Again(config.Identity{})
+		again, err := l.Again(puppetconf.Identity{})
 		must(t, err)
 		if read := again != l; read != step.read {
 			t.Errorf("%s: read %v, want %v", step.name, read, step.read)

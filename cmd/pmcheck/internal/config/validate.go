@@ -14,6 +14,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/puppetconf"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -48,7 +49,7 @@ func (l *loader) validate() {
 
 func (l *loader) rule(key string, ok bool, problem, hint string) {
 	if !ok {
-		l.fault(l.places[key], key, problem, hint)
+		l.mistake(l.places[key], key, problem, hint)
 	}
 }
 
@@ -108,11 +109,12 @@ func (l *loader) probe(p Probe) {
 		"plain HTTP is for a master on this host, whose TLS ends at the balancer")
 	l.rule("probe.address", !sockets.SameListener(target, l.config.Listen),
 		text.Show(p.Address)+" is where pmcheck itself listens", "the address of Puppet Server, such as localhost:8140")
-	l.rule("probe.certname", isCertname(p.Certname), text.Show(p.Certname)+" is not a certname",
+	isCertname := p.Certname == "" || puppetconf.IsCertname(p.Certname)
+	l.rule("probe.certname", isCertname, text.Show(p.Certname)+" is not a certname",
 		"lower case, no spaces, no slash")
 
 	if p.Timeout >= p.Interval {
-		l.fault(cmp.Or(l.places["probe.timeout"], l.places["probe.interval"]), "probe.timeout",
+		l.mistake(cmp.Or(l.places["probe.timeout"], l.places["probe.interval"]), "probe.timeout",
 			fmt.Sprintf("%s is not below probe.interval, %s", text.Duration(p.Timeout), text.Duration(p.Interval)),
 			"a probe has to end before the next begins")
 	}
@@ -127,12 +129,9 @@ func (l *loader) budget(b Budget) {
 }
 
 var (
-	validPool     = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z._-]{0,63}$`)
-	validCertname = regexp.MustCompile(`^[^A-Z/\\\s\p{Z}\p{C}]*$`) // no-break spaces and what cannot be seen too
-	validHost     = regexp.MustCompile(`^[0-9A-Za-z._-]*$`)
+	validPool = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z._-]{0,63}$`)
+	validHost = regexp.MustCompile(`^[0-9A-Za-z._-]*$`)
 )
-
-func isCertname(s string) bool { return validCertname.MatchString(s) }
 
 func isAddress(s string) bool {
 	host, port, _ := net.SplitHostPort(s) // both are empty if s has no port

@@ -18,6 +18,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/puppetconf"
 )
 
 // quiet returns a daemon that has never probed.
@@ -198,7 +199,7 @@ func TestTheWatchdogIsFedWhileAFileSystemHangs(t *testing.T) {
 				return nil, errors.New("cannot be read")
 			}
 			d.source.load = func(config.Options) (*config.Loaded, error) { return hang() }
-			d.source.again = func(*config.Loaded, config.Identity) (*config.Loaded, error) { return hang() }
+			d.source.again = func(*config.Loaded, puppetconf.Identity) (*config.Loaded, error) { return hang() }
 			d.settings.Load().Listen = "127.0.0.1:0"
 			d.settings.Load().Socket = filepath.Join(t.TempDir(), "socket")
 

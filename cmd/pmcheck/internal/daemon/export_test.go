@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/puppetconf"
 )
 
 // FixedSource returns a source whose configuration a test sets, in the place of files.
@@ -11,7 +12,7 @@ func FixedSource() (s *Source, set func(*config.Loaded)) {
 	next := new(atomic.Pointer[config.Loaded])
 	s = NewSource(config.Options{}, "")
 	s.load = func(config.Options) (*config.Loaded, error) { return next.Load(), nil }
-	s.again = func(inUse *config.Loaded, _ config.Identity) (*config.Loaded, error) { return inUse, nil }
+	s.again = func(inUse *config.Loaded, _ puppetconf.Identity) (*config.Loaded, error) { return inUse, nil }
 	return s, next.Store
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/puppetconf"
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
@@ -21,7 +22,7 @@ type Source struct {
 
 	// load and again are functions of package config. Tests replace them with functions that hang.
 	load  func(config.Options) (*config.Loaded, error)
-	again func(*config.Loaded, config.Identity) (*config.Loaded, error)
+	again func(*config.Loaded, puppetconf.Identity) (*config.Loaded, error)
 }
 
 // NewSource returns a source that keeps its copies in a directory. If that is empty, it keeps none.
@@ -33,7 +34,7 @@ func NewSource(o config.Options, runtime string) *Source {
 		load:     config.Load,
 		again:    (*config.Loaded).Again,
 	}
-	s.options.Known, _ = systemd.Load[config.Identity](s.puppet) // what cannot be read is not known
+	s.options.Known, _ = systemd.Load[puppetconf.Identity](s.puppet) // what cannot be read is not known
 	return s
 }
 
@@ -83,7 +84,7 @@ func (s *Source) look(inUse *config.Loaded, refuted bool, done chan<- reading) {
 	again := s.again
 	known := s.options.Known
 	if refuted {
-		known = config.Identity{}
+		known = puppetconf.Identity{}
 	}
 
 	go func() {

@@ -42,7 +42,7 @@ type Options struct {
 }
 
 // Run runs a demo until ctx ends or quit is typed. The
-// error wraps a config.Fault if an address is not valid.
+// error wraps a mistake.Mistake if an address is not valid.
 func Run(ctx context.Context, o Options) (err error) {
 	dir, err := os.MkdirTemp("", "pmcheck-demo-")
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/puppetconf"
 )
 
 const (
@@ -149,7 +150,7 @@ func (d doubt) load(t *testing.T) (*checktest.Master, config.Config) {
 		Content: fmt.Appendf(nil, "puppet: {conf: %q}\nprobe: {address: %q, %s}\n", conf, m.Address(), d.given),
 	}
 	if d.known {
-		from.Known = config.Identity{Certname: certname, Files: m.Files(), Names: []string{pool}}
+		from.Known = puppetconf.Identity{Certname: certname, Files: m.Files(), Names: []string{pool}}
 	}
 	l, err := config.Load(from)
 	must(t, err)

@@ -18,10 +18,11 @@ import (
 )
 
 const (
-	// puppetReads is what Puppet reads in some hundreds of files. The tests of package config compare what pmcheck reads.
-	puppetReads = "cmd/pmcheck/internal/config/testdata/puppetconf.txt"
+	// puppetReads is what Puppet reads in some hundreds of files. The tests of package puppetconf compare what pmcheck
+	// reads.
+	puppetReads = "cmd/pmcheck/internal/puppetconf/testdata/puppetconf.txt"
 	// puppetSettings are the settings that pmcheck knows, with Puppet's defaults.
-	puppetSettings = "cmd/pmcheck/internal/config/puppetsettings.txt"
+	puppetSettings = "cmd/pmcheck/internal/puppetconf/settings.txt"
 )
 
 // TestPuppetHasTheKnownSettings asks Puppet's own library for its settings. pmcheck knows some of other versions too.

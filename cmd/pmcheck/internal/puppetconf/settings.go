@@ -1,19 +1,19 @@
-package config
+package puppetconf
 
 import (
 	_ "embed"
 	"strings"
 )
 
-// puppetSettingsText has the settings that Puppet knows, which are the names that a reference in puppet.conf may have.
+// settingsText has the settings that Puppet knows, which are the names that a reference in puppet.conf may have.
 // A test in test/e2e holds it against Puppet's own library.
 //
-//go:embed puppetsettings.txt
-var puppetSettingsText string
+//go:embed settings.txt
+var settingsText string
 
 // puppetSetting is a setting that Puppet knows.
 type puppetSetting struct {
-	kind     string  // a kind that checkPuppetValue knows
+	kind     string  // a kind that checkValue knows
 	standard *string // its default, with references; nil if there is none, computed if Puppet finds it out on each host
 }
 
@@ -23,7 +23,7 @@ const computed = "?"
 // settings returns all settings that Puppet knows, by name, with the defaults of a packaging and of a program.
 func (l layout) settings(as program) map[string]puppetSetting {
 	all := map[string]puppetSetting{}
-	for line := range strings.Lines(puppetSettingsText) {
+	for line := range strings.Lines(settingsText) {
 		columns := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		isComment := len(columns) == 1
 		if isComment {

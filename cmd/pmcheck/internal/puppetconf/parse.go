@@ -1,4 +1,4 @@
-package config
+package puppetconf
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/mistake"
 )
 
 // puppetConf is puppet.conf as Puppet itself reads it (lib/puppet/settings in Puppet 7.23). What Puppet makes of some
@@ -43,28 +44,28 @@ func (p program) searches() []string {
 }
 
 const (
-	// maxPuppetValue bounds a value, before and after references are replaced.
-	maxPuppetValue = 4096
-	// maxPuppetFaults bounds what is said of a file that is no puppet.conf at all.
-	maxPuppetFaults = 10
+	// maxValue bounds a value, before and after references are replaced.
+	maxValue = 4096
+	// maxMistakes bounds what is said of a file that is no puppet.conf at all.
+	maxMistakes = 10
 )
 
-// parsePuppetConf reads puppet.conf. Puppet ignores the whole file for one line that it cannot parse, and uses its
-// defaults, so with faults no value of the file counts.
+// parse reads puppet.conf. Puppet ignores the whole file for one line that it cannot parse, and uses its
+// defaults, so with mistakes no value of the file counts.
 //
 // Puppet 3 knows sections of any name, as environments, and lets them set what environment.conf sets today.
-func parsePuppetConf(file string, data []byte, puppet3 bool) (c puppetConf, faults []Fault) {
+func parse(file string, data []byte, puppet3 bool) (c puppetConf, wrong []mistake.Mistake) {
 	c = puppetConf{file: file, sections: map[string]section{}}
 	name := "main"
 
 	for i, raw := range strings.Split(string(data), "\n") {
-		parsed, err := parsePuppetLine(raw)
+		parsed, err := parseLine(raw)
 		if err == nil && !puppet3 {
 			err = parsed.allowed()
 		}
-		if err != nil && len(faults) < maxPuppetFaults {
-			at := place{file: file, line: i + 1}
-			faults = append(faults, Fault{at: at, key: text.Show(parsed.setting), problem: err.Error()})
+		if err != nil && len(wrong) < maxMistakes {
+			at := mistake.Place{File: file, Line: i + 1}
+			wrong = append(wrong, mistake.Mistake{At: at, Key: text.Show(parsed.setting), Problem: err.Error()})
 		}
 		if err != nil {
 			continue
@@ -77,7 +78,7 @@ func parsePuppetConf(file string, data []byte, puppet3 bool) (c puppetConf, faul
 			c.set(name, parsed.setting, written{text: parsed.value, line: i + 1})
 		}
 	}
-	return c, faults
+	return c, wrong
 }
 
 // set sets a setting of a section. Of two lines, the first counts.
@@ -113,24 +114,24 @@ var (
 	number      = regexp.MustCompile(`^[0-9]+$`)
 )
 
-// parsePuppetLine returns an error if Puppet cannot parse the line.
-func parsePuppetLine(raw string) (puppetLine, error) {
+// parseLine returns an error if Puppet cannot parse the line.
+func parseLine(raw string) (puppetLine, error) {
 	if !utf8.ValidString(raw) {
-		return puppetLine{}, wrong("is not UTF-8", ignoresTheFile)
+		return puppetLine{}, mistake.Problem("is not UTF-8", ignoresTheFile)
 	}
 
 	if m := headLine.FindStringSubmatch(raw); m != nil {
 		return puppetLine{section: m[1]}, nil
 	}
 	if m := settingLine.FindStringSubmatch(raw); m != nil {
-		value, err := parsePuppetValue(m[2])
+		value, err := parseValue(m[2])
 		return puppetLine{setting: m[1], value: value}, err
 	}
 	if emptyLine.MatchString(raw) {
 		return puppetLine{}, nil
 	}
 	shown := text.Show(strings.TrimSpace(raw))
-	return puppetLine{}, wrong(shown+" is neither [section] nor setting = value", ignoresTheFile)
+	return puppetLine{}, mistake.Problem(shown+" is neither [section] nor setting = value", ignoresTheFile)
 }
 
 // ignoresTheFile is the hint at what one line costs.
@@ -139,18 +140,18 @@ const ignoresTheFile = "Puppet ignores the whole file for it, and uses its defau
 // allowed returns an error for a line that only Puppet 3 accepts.
 func (l puppetLine) allowed() error {
 	if l.section != "" && !slices.Contains([]string{"main", "server", "master", "agent", "user"}, l.section) {
-		return wrong("["+text.Show(l.section)+"] is not a section of Puppet", ignoresTheFile)
+		return mistake.Problem("["+text.Show(l.section)+"] is not a section of Puppet", ignoresTheFile)
 	}
 	if slices.Contains([]string{"modulepath", "manifest", "config_version"}, l.setting) {
-		return wrong("belongs in environment.conf", "Puppet does not start with it here")
+		return mistake.Problem("belongs in environment.conf", "Puppet does not start with it here")
 	}
 	return nil
 }
 
-// parsePuppetValue returns what Puppet takes as the value, or an error if Puppet cannot. One quote at each end goes,
+// parseValue returns what Puppet takes as the value, or an error if Puppet cannot. One quote at each end goes,
 // and so do the owner, the group and the mode of a file in braces, as in "/srv/ssl { owner = service, mode = 0771 }".
 // Puppet takes the first pair of braces for these, so a reference must not have any.
-func parsePuppetValue(raw string) (string, error) {
+func parseValue(raw string) (string, error) {
 	if lower := strings.ToLower(raw); lower == "true" || lower == "false" {
 		return lower, nil
 	}
@@ -163,7 +164,7 @@ func parsePuppetValue(raw string) (string, error) {
 	inside := strings.TrimRight(raw[braces[2]:braces[3]], blanks+",")
 	for _, option := range strings.Split(inside, ",") {
 		if !isFileOption(option) {
-			return "", wrong(fmt.Sprintf("braces are for owner, group and mode, not %s", text.Show(option)),
+			return "", mistake.Problem(fmt.Sprintf("braces are for owner, group and mode, not %s", text.Show(option)),
 				"write references without braces; "+ignoresTheFile)
 		}
 	}

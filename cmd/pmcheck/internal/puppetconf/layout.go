@@ -1,10 +1,7 @@
-package config
+package puppetconf
 
 import (
 	"cmp"
-	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 )
 
@@ -19,13 +16,13 @@ type layout struct {
 	logdir  string
 	public  string // of what any user may read: the publicdir
 	cadir   string // of the CA, unless it is in ssldir
-	options Options
+	seen    *sight
 	puppet3 bool // puppet.conf may have what later versions refuse
 }
 
 // layouts returns the known layouts, the likeliest first. Debian's Puppet Server and the
 // Ruby master share /etc/puppet. Of the Ruby master only the certificates are looked for.
-func (o Options) layouts() []layout {
+func layouts(seen *sight) []layout {
 	aio := layout{
 		name:    "AIO layout",
 		confdir: "/etc/puppetlabs/puppet",
@@ -49,7 +46,7 @@ func (o Options) layouts() []layout {
 		cadir:   "$ssldir/ca",
 		puppet3: true,
 	}
-	if o.exists("/etc/puppet/puppetserver") {
+	if seen.exists("/etc/puppet/puppetserver") {
 		old.name = "Debian layout"
 		old.vardir = "/var/lib/puppetserver"
 		old.codedir = "/etc/puppet/code"
@@ -60,23 +57,23 @@ func (o Options) layouts() []layout {
 		old.puppet3 = false
 	}
 	// Both fall back to Puppet's own default once the directory is gone.
-	if !o.exists(old.ssldir) && o.exists("/etc/puppet/ssl") {
+	if !seen.exists(old.ssldir) && seen.exists("/etc/puppet/ssl") {
 		old.ssldir = "/etc/puppet/ssl"
 	}
-	aio.options = o
-	old.options = o
+	aio.seen = seen
+	old.seen = seen
 	return []layout{aio, old}
 }
 
-// layout returns the layout of this host: the one around conf if that is not
+// layoutOf returns the layout of this host: the one around conf if that is not
 // empty, else the first that has a puppet.conf or an ssldir.
-func (o Options) layout(conf string) (found layout, ok bool) {
-	known := o.layouts()
+func layoutOf(conf string, seen *sight) (found layout, ok bool) {
+	known := layouts(seen)
 	dir := filepath.Dir(conf)
 	for _, l := range known {
 		isHere := l.confdir == dir
 		if conf == "" {
-			isHere = o.exists(l.conf()) || o.exists(l.ssldir)
+			isHere = seen.exists(l.conf()) || seen.exists(l.ssldir)
 		}
 		if isHere {
 			return l, true
@@ -92,20 +89,12 @@ func (o Options) layout(conf string) (found layout, ok bool) {
 		logdir:  known[0].logdir,
 		public:  known[0].public,
 		cadir:   known[0].cadir,
-		options: o,
+		seen:    seen,
 	}
 	return elsewhere, conf != ""
 }
 
 func (l layout) conf() string { return filepath.Join(l.confdir, "puppet.conf") }
-
-// exists reports whether a path exists. If that cannot be found out, the path counts as
-// existing, so that reading it reports the reason.
-func (o Options) exists(path string) bool {
-	o.note(path)
-	_, err := os.Stat(filepath.Join(o.Root, path))
-	return !errors.Is(err, fs.ErrNotExist)
-}
 
 // defaults returns the defaults that a packaging gives to the programs of Puppet, by setting.
 func (l layout) defaults(as program) map[string]string {
@@ -118,25 +107,5 @@ func (l layout) defaults(as program) map[string]string {
 		"rundir":    l.rundir,
 		"logdir":    l.logdir,
 		"publicdir": l.public,
-	}
-}
-
-// directories sets the directories that the checks look at to the ones of this packaging of Puppet, unless they are
-// configured. If puppet.conf is in another directory, nothing is assumed.
-func (l *loader) directories(found layout) {
-	if found.codedir == "" {
-		return
-	}
-
-	at := place{file: found.name}
-	if disk := l.config.Checks.Disk(); len(disk.Paths) == 0 {
-		disk.Paths = []string{found.vardir}
-		l.config.Checks = l.config.Checks.With(disk)
-		l.places["disk.paths"] = at
-	}
-	if code := l.config.Checks.Code(); code.Dir == "" {
-		code.Dir = filepath.Join(found.codedir, "environments")
-		l.config.Checks = l.config.Checks.With(code)
-		l.places["code.dir"] = at
 	}
 }

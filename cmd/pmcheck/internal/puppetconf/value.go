@@ -1,4 +1,4 @@
-package config
+package puppetconf
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/mistake"
 )
 
 // reader resolves the settings of puppet.conf for one program.
@@ -38,7 +39,7 @@ func (c puppetConf) reader(as program, on layout, certname string) *reader {
 	return r
 }
 
-// value returns the value of a setting: what "puppet config print --section PROGRAM" prints. The error is a Fault,
+// value returns the value of a setting: what "puppet config print --section PROGRAM" prints. The error is a Mistake,
 // unless the setting has no value.
 func (r *reader) value(setting string) resolved {
 	if known, is := r.read[setting]; is {
@@ -51,16 +52,16 @@ func (r *reader) value(setting string) resolved {
 
 // cannotStart returns the mistakes in the directories without which no program of Puppet starts. It looks for them
 // before it knows where the packaging has its ssldir.
-func (c puppetConf) cannotStart(as program, on layout, certname string) (faults []Fault) {
+func (c puppetConf) cannotStart(as program, on layout, certname string) (wrong []mistake.Mistake) {
 	on.ssldir = "$confdir/ssl"
 
 	start := c.reader(as, on, certname)
 	for _, setting := range []string{"confdir", "vardir", "codedir"} {
-		if fault, is := errors.AsType[Fault](start.value(setting).err); is {
-			faults = append(faults, fault)
+		if one, is := errors.AsType[mistake.Mistake](start.value(setting).err); is {
+			wrong = append(wrong, one)
 		}
 	}
-	return faults
+	return wrong
 }
 
 var (
@@ -81,17 +82,17 @@ func (r *reader) resolve(setting string) resolved {
 
 	text, line, err := r.expand(w)
 	if err == nil {
-		text, err = r.checkPuppetValue(setting, text)
+		text, err = r.checkValue(setting, text)
 	}
-	if err != nil && !isFault(err) {
-		at := place{file: r.conf.file, line: cmp.Or(w.line, line)}
-		err = Fault{at: at, key: setting, problem: err.Error()}
+	if err != nil && !isMistake(err) {
+		at := mistake.Place{File: r.conf.file, Line: cmp.Or(w.line, line)}
+		err = mistake.Mistake{At: at, Key: setting, Problem: err.Error()}
 	}
 	return resolved{text: text, line: cmp.Or(w.line, line), err: err}
 }
 
-func isFault(err error) bool {
-	_, is := errors.AsType[Fault](err)
+func isMistake(err error) bool {
+	_, is := errors.AsType[mistake.Mistake](err)
 	return is
 }
 
@@ -137,8 +138,8 @@ func (r *reader) standardCA() string {
 		return inSSL // which has this error
 	}
 
-	r.on.options.note(ssl.text) // which has the time of a change in it
-	inside := filepath.Join(r.on.options.Root, ssl.text, "ca")
+	r.on.seen.note(ssl.text) // which has the time of a change in it
+	inside := r.on.seen.inRoot(filepath.Join(ssl.text, "ca"))
 	if link, err := os.Readlink(inside); err == nil {
 		return link
 	}
@@ -153,7 +154,7 @@ var reference = regexp.MustCompile(`\$(?:\w+|\{\w+\})`)
 // expand replaces the references to settings, and returns the first line that they depend on. $environment stays as it
 // is, since each request has an environment of its own.
 func (r *reader) expand(w written) (text string, line int, err error) {
-	if len(w.text) > maxPuppetValue {
+	if len(w.text) > maxValue {
 		return "", w.line, errors.New("is too long")
 	}
 
@@ -167,7 +168,7 @@ func (r *reader) expand(w written) (text string, line int, err error) {
 		err = cmp.Or(err, referenceError(name, value.err))
 		return value.text
 	})
-	if err == nil && len(text) > maxPuppetValue {
+	if err == nil && len(text) > maxValue {
 		err = errors.New("is too long")
 	}
 	return text, line, err
@@ -178,35 +179,35 @@ func referenceError(name string, err error) error {
 	if errors.Is(err, errCircular) {
 		return errors.New("its references do not end")
 	}
-	if err == nil || isFault(err) {
+	if err == nil || isMistake(err) {
 		return err
 	}
-	return wrong("refers to $"+text.Show(name)+", which "+err.Error(), "write out what it stands for")
+	return mistake.Problem("refers to $"+text.Show(name)+", which "+err.Error(), "write out what it stands for")
 }
 
-// checkPuppetValue returns the value of a setting as Puppet uses it. The error says that Puppet does not start with the
+// checkValue returns the value of a setting as Puppet uses it. The error says that Puppet does not start with the
 // value, or that each process takes it for something else.
-func (r *reader) checkPuppetValue(setting, value string) (string, error) {
+func (r *reader) checkValue(setting, value string) (string, error) {
 	switch setting {
 	case "certname":
-		return checkPuppetCertname(value)
+		return checkCertname(value)
 	case "certificate_revocation":
 		return checkRevocation(value)
 	}
 
 	switch r.settings[setting].kind {
 	case "path":
-		return checkPuppetPath(value)
+		return checkPath(value)
 	case "paths":
-		return checkPuppetPaths(value)
+		return checkPaths(value)
 	case "port":
-		return checkPuppetPort(value)
+		return checkPort(value)
 	case "number":
 		return value, matches(value, wholeNumber, "is not a number")
 	case "boolean":
 		return value, matches(value, truth, "is neither true nor false")
 	case "time":
-		return checkPuppetTime(value)
+		return checkTime(value)
 	case "list":
 		return "", errors.New("is a list, which cannot stand in another value")
 	}
@@ -229,11 +230,11 @@ func matches(value string, pattern *regexp.Regexp, problem string) error {
 	return nil
 }
 
-// checkPuppetPaths returns paths that are separated by colons, each in its shortest form.
-func checkPuppetPaths(value string) (string, error) {
+// checkPaths returns paths that are separated by colons, each in its shortest form.
+func checkPaths(value string) (string, error) {
 	list := strings.Split(value, ":")
 	for i, path := range list {
-		clean, err := checkPuppetPath(path)
+		clean, err := checkPath(path)
 		if err != nil {
 			return "", err
 		}
@@ -242,8 +243,8 @@ func checkPuppetPaths(value string) (string, error) {
 	return strings.Join(list, ":"), nil
 }
 
-// checkPuppetTime returns the number of seconds in a time such as 30m.
-func checkPuppetTime(value string) (string, error) {
+// checkTime returns the number of seconds in a time such as 30m.
+func checkTime(value string) (string, error) {
 	if value == "unlimited" {
 		return "Infinity", nil // as Ruby writes it
 	}
@@ -256,17 +257,18 @@ func checkPuppetTime(value string) (string, error) {
 	return strconv.Itoa(number * units[m[2]]), nil
 }
 
-// checkPuppetPath returns a path in its shortest form. Puppet completes a relative path with the directory that the
+// checkPath returns a path in its shortest form. Puppet completes a relative path with the directory that the
 // process was started in.
-func checkPuppetPath(value string) (string, error) {
+func checkPath(value string) (string, error) {
 	if !filepath.IsAbs(value) || strings.Contains(value, "\x00") {
 		return "", unfit(value, "is not an absolute path", "begin it with a slash")
 	}
 	return filepath.Clean(value), nil
 }
 
-func checkPuppetPort(value string) (string, error) {
-	if !portNumber.MatchString(value) || !isPort(value) {
+func checkPort(value string) (string, error) {
+	number, _ := strconv.Atoi(value) // of what is no number, the pattern says so
+	if !portNumber.MatchString(value) || number > 65535 {
 		return "", unfit(value, "is not a port", "1 to 65535")
 	}
 	return value, nil
@@ -283,8 +285,8 @@ func checkRevocation(value string) (string, error) {
 	return value, nil
 }
 
-func checkPuppetCertname(value string) (string, error) {
-	if !isPuppetCertname(value) {
+func checkCertname(value string) (string, error) {
+	if !IsCertname(value) {
 		return "", unfit(value, "is not a certname", "lower case, no spaces, no slash")
 	}
 	return value, nil
@@ -292,11 +294,12 @@ func checkPuppetCertname(value string) (string, error) {
 
 // unfit returns the error of a value, which may be empty.
 func unfit(value, problem, hint string) error {
-	return wrong(cmp.Or(text.Show(value), `""`)+" "+problem, hint)
+	return mistake.Problem(cmp.Or(text.Show(value), `""`)+" "+problem, hint)
 }
 
-// isPuppetCertname reports whether Puppet can use a name. It reads true and false as something else than a name.
-func isPuppetCertname(name string) bool {
-	isName := !slices.Contains([]string{"", "true", "false"}, name)
-	return isName && isCertname(name)
+var validCertname = regexp.MustCompile(`^[^A-Z/\\\s\p{Z}\p{C}]+$`) // no-break spaces and what cannot be seen too
+
+// IsCertname reports whether Puppet can use a name of a host. It reads true and false as something else than a name.
+func IsCertname(name string) bool {
+	return validCertname.MatchString(name) && name != "true" && name != "false"
 }

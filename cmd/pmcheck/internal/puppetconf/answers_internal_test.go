@@ -1,4 +1,4 @@
-package config
+package puppetconf
 
 import (
 	"os"
@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/mistake"
 )
 
 // TestPuppetConfIsReadAsPuppetReadsIt compares what pmcheck reads with what Puppet's own library read in the same files
@@ -49,9 +51,9 @@ func TestPuppetConfIsReadAsPuppetReadsIt(t *testing.T) {
 			reported++
 		default:
 			careful++
-			for _, mistake := range mistakes {
-				if !isCautious(mistake) {
-					t.Errorf("%s\nPuppet reads %q\npmcheck says %s", fields[0], fields[1:], mistake)
+			for _, one := range mistakes {
+				if !isCautious(one) {
+					t.Errorf("%s\nPuppet reads %q\npmcheck says %s", fields[0], fields[1:], one)
 				}
 			}
 		}
@@ -75,9 +77,9 @@ var cautious = map[string]string{
 	"references do not end":   "Puppet looks up one of the defaults before it knows where the packaging has its ssldir",
 }
 
-func isCautious(mistake Fault) bool {
+func isCautious(one mistake.Mistake) bool {
 	for problem := range cautious {
-		if strings.Contains(mistake.problem, problem) {
+		if strings.Contains(one.Problem, problem) {
 			return true
 		}
 	}
@@ -109,7 +111,7 @@ func puppetAnswers(t *testing.T, inEmpty map[string]string, fields []string) map
 }
 
 // pmcheckAnswers returns what pmcheck reads, and its mistakes.
-func pmcheckAnswers(text string) (answers map[string]string, mistakes []Fault) {
+func pmcheckAnswers(text string) (answers map[string]string, mistakes []mistake.Mistake) {
 	debian := layout{
 		confdir: "/etc/puppet",
 		ssldir:  "/var/lib/puppet/ssl",
@@ -119,25 +121,25 @@ func pmcheckAnswers(text string) (answers map[string]string, mistakes []Fault) {
 		logdir:  "/var/log/puppetserver",
 		public:  "/var/cache/puppet/public",
 		cadir:   "/etc/puppet/puppetserver/ca",
-		options: Options{Root: "/nonexistent"},
+		seen:    newSight("/nonexistent"),
 	}
-	conf, faults := parsePuppetConf("puppet.conf", []byte(text), debian.puppet3)
-	if len(faults) > 0 {
-		return nil, faults
+	conf, mistakes := parse("puppet.conf", []byte(text), debian.puppet3)
+	if len(mistakes) > 0 {
+		return nil, mistakes
 	}
 
 	answers = map[string]string{}
 	for as, settings := range map[program][]string{
-		puppetServer: {"certname", "ssldir", "hostcert", "hostprivkey", "localcacert", "hostcrl", "certificate_revocation",
-			"serverport"},
+		puppetServer: {"certname", "ssldir", "hostcert", "hostprivkey", "localcacert", "hostcrl",
+			"certificate_revocation", "serverport"},
 		puppetAgent: {"dns_alt_names", "server", "ca_server", "environment"},
 	} {
 		const certname = "m1.example.org" // as the host is called there
 		reader := conf.reader(as, debian, certname)
 		for _, setting := range settings {
 			value := reader.value(setting)
-			if fault, is := value.err.(Fault); is {
-				mistakes = append(mistakes, fault)
+			if one, is := value.err.(mistake.Mistake); is {
+				mistakes = append(mistakes, one)
 				continue
 			}
 			answers[string(as)+"."+setting] = value.text
