@@ -60,6 +60,23 @@ func suites(name, list, needs string) doubt {
 	}
 }
 
+// hungHolds is a file server that hangs: bindfs, which SIGSTOP stops. No command waits for it when it is told to end.
+func hungHolds() doubt {
+	const holds = "/var/lib/pmcheck/holds"
+	return doubt{
+		kind:  "what it cannot find out",
+		name:  "the file system of the holds hangs",
+		needs: "command -v bindfs",
+		apply: `[ -e /dev/fuse ] || mknod -m 666 /dev/fuse c 10 229
+			bindfs -o nonempty ` + holds + " " + holds + restartAgain + `; pmcheck wait --for ready
+			pkill -STOP -x bindfs
+			for command in 'drain --wait' 'guard stop puppetserver.service'
+			do timeout --kill-after=5 0.5 pmcheck $command || [ $? != 137 ]; done`,
+		undo:   "pkill -CONT -x bindfs; umount " + holds + "; pmcheck ready --all" + startAgain + restartAgain,
+		status: "its file system does not answer",
+	}
+}
+
 func doubts() []doubt {
 	const own, syntax = "what it cannot find out", "puppet.conf as Puppet reads it"
 	inMain := func(line string) string { return "sed -i '/^certname/a " + line + "' " + puppetConf }
@@ -91,9 +108,10 @@ func doubts() []doubt {
 			// OpenJDK 21.0.13 has disabled it. Puppet Server starts without any suite, and serves no agent.
 			`! grep -q '^[^#]*TLS_RSA_\*' /etc/java-*-openjdk/security/java.security`),
 		suites("CBC with SHA-256 alone", "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256", ""),
+		hungHolds(),
 	}
 	if !lab.Long() {
-		return []doubt{list[1], list[4], list[7]}
+		return []doubt{list[1], list[4], list[7], list[10]}
 	}
 	return list
 }
@@ -130,6 +148,7 @@ func failures() []failure {
 // no server to it. While it lasts, a master that does not serve is out.
 func TestDoubtsTakeNoMasterOut(t *testing.T) {
 	lab.Real(t)
+	lab.Need(t, "bindfs", "bindfs")
 	agents := mix{quick: 4}
 	p := startPool(t, alike(2), instances, agents)
 	p.balance(quickStart(p.installPmcheck()))
@@ -145,7 +164,7 @@ func TestDoubtsTakeNoMasterOut(t *testing.T) {
 	for _, d := range doubts() {
 		t.Run(d.kind+": "+d.name, func(t *testing.T) {
 			if _, none := m.Host.Run("sh", "-c", d.needs); none != nil {
-				t.Skip("Puppet Server does not serve with it here")
+				t.Skip("on these hosts it is no doubt")
 			}
 			table += p.with(t).doubts(d, agents)
 		})
