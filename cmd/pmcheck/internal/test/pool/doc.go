@@ -1,6 +1,6 @@
 // Package pool contains only tests: a pool of two or three masters behind two balancers that
 // is restarted, upgraded and rebooted while agents come all the time. None of
-// their runs may fail.
+// their runs may fail. TestEverythingAtOnce draws what happens from a seed, which LAB_SEED replays.
 //
 // Each operation prints one row of a table: how many runs, how many of them
 // failed, how long they took, how long the operation took. The short form is

@@ -151,34 +151,16 @@ func clocked(changes []lab.Change) string {
 // database and guard.shutdown: the last of three hosts that reboot waits until two others are back, and three Puppet
 // Servers on one machine start slowly. It returns rows of the table.
 func leaveWithBudget(t *testing.T) (rows string) {
-	const databaseName, databaseIP = "db.lab.example", "198.18.1.3"
 	agents := mix{quick: 4, slow: 4}
 	p := startPool(t, alike(3), 4, agents)
-	p.addAddress(databaseIP)
-	var names []string
-	for _, m := range p.masters {
-		names = append(names, m.Certname())
-	}
-	db := p.masters[0].StartPostgres(databaseName, databaseIP, names...)
+	db := p.startDatabase()
 	deb := lab.DebianDEB(t, "puppetserver")
 	for _, m := range p.masters {
-		m.Host.MustRun("sh", "-c", fmt.Sprintf("echo %s %s >>/etc/hosts", databaseIP, databaseName))
-		m.Host.WriteFile("/etc/pmcheck/pmcheck.yaml",
-			fmt.Sprintf("guard: {shutdown: 25m}\nbudget: {database: %q}\n", db.URL()), 0o644)
+		m.Host.WriteFile(daemonConf, fmt.Sprintf("guard: {shutdown: 25m}\nbudget: {database: %q}\n", db.URL()), 0o644)
 		m.Host.Copy(deb, "/var/cache/apt/archives/"+filepath.Base(deb), 0o644)
 	}
 	p.balance(quickStart(p.installPmcheck()))
-	db.SQL("pmcheck", p.masters[0].Host.MustRun("pmcheck", "budget", "--schema"))
-	for _, m := range p.masters {
-		m.Host.MustRun("systemctl", "reload", "pmcheck")
-		lab.WaitFor(t, time.Minute, 500*time.Millisecond, func() error {
-			out, err := m.Host.Run("pmcheck", "budget")
-			if err == nil && !strings.Contains(out, "0 out, 1 allowed") {
-				err = fmt.Errorf("pmcheck budget prints %s", out)
-			}
-			return err
-		})
-	}
+	p.useBudget(db)
 	slots := lab.StartRecord(t, time.Second, func() string {
 		return db.SQL("pmcheck", "select count(*) from pmcheck.slot where not forced")
 	})
@@ -190,4 +172,33 @@ func leaveWithBudget(t *testing.T) (rows string) {
 		}
 	}
 	return rows
+}
+
+// startDatabase starts the PostgreSQL of a budget, which the masters know by name and may log in to.
+func (p *pool) startDatabase() *lab.Postgres {
+	p.t.Helper()
+	const name, ip = "db.lab.example", "198.18.1.3"
+	p.addAddress(ip)
+	var names []string
+	for _, m := range p.masters {
+		names = append(names, m.Certname())
+		m.Host.MustRun("sh", "-c", fmt.Sprintf("echo %s %s >>/etc/hosts", ip, name))
+	}
+	return p.masters[0].StartPostgres(name, ip, names...)
+}
+
+// useBudget makes the tables of a budget, and waits until every master can use them.
+func (p *pool) useBudget(db *lab.Postgres) {
+	p.t.Helper()
+	db.SQL("pmcheck", p.masters[0].Host.MustRun("pmcheck", "budget", "--schema"))
+	for _, m := range p.masters {
+		m.Host.MustRun("systemctl", "reload", "pmcheck")
+		lab.WaitFor(p.t, time.Minute, 500*time.Millisecond, func() error {
+			out, err := m.Host.Run("pmcheck", "budget")
+			if err == nil && !strings.Contains(out, "0 out, 1 allowed") {
+				err = fmt.Errorf("pmcheck budget prints %s", out)
+			}
+			return err
+		})
+	}
 }
