@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pmcheck/pmcheck/check/text"
 )
@@ -25,8 +26,9 @@ const (
 	Answer     Kind = "answer"      // balancers are not told what they should be
 	Gate       Kind = "gate"        // the gate is open and should not be, or closed
 
-	// Unknown is what is not known: how long it keeps a master depends on what that is, and who leaves. The daemon or the
-	// kernel does not tell, a balancer is not remembered, its view cannot be read, or the daemon is young.
+	// Unknown is what is not known: how long it keeps a master depends on what that is, and who leaves. The daemon, the
+	// kernel, the database of a budget or a whole fleet does not tell, a balancer is not remembered, its view cannot be
+	// read, or the daemon is young.
 	Unknown Kind = "unknown"
 )
 
@@ -37,6 +39,9 @@ type Blocker struct {
 	Text string `json:"text"` // on one line
 	// Of is the balancer that is in the way, by its name in messages; empty if it is none.
 	Of string `json:"of,omitempty"`
+	// Until is when what is not known is in the way no more, if nothing has shown it until then; absent if it is in the
+	// way as long as it lasts.
+	Until time.Time `json:"until,omitzero"`
 }
 
 // New returns a blocker with its text.
@@ -51,6 +56,24 @@ func Only(kind Kind, format string, args ...any) []Blocker {
 
 // NotKnown returns the blocker that something is not known, and why.
 func NotKnown(err error) []Blocker { return Only(Unknown, "%s", err) }
+
+// NotKnownUntil returns the blocker that something is not known, and is in the way until its end.
+func NotKnownUntil(end time.Time, format string, args ...any) []Blocker {
+	why := New(Unknown, format, args...)
+	why.Until = end
+	return []Blocker{why}
+}
+
+// Counting returns the blockers that count at now: what is not known does until its end.
+func Counting(blockers []Blocker, now time.Time) (list []Blocker) {
+	for _, b := range blockers {
+		hasEnded := !b.Until.IsZero() && !now.Before(b.Until)
+		if !hasEnded {
+			list = append(list, b)
+		}
+	}
+	return list
+}
 
 // Join returns first and, of the other blockers, those of which first does not say more: a balancer that keeps the
 // master still sends to it. The list is empty only if both are.

@@ -1,8 +1,10 @@
 package blocker_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 )
@@ -45,5 +47,24 @@ func TestTextsSaysHowManyAreLeftOut(t *testing.T) {
 	}
 	if got := strings.Join(blocker.Texts(list, 3), " "); got != "a b c and 1 more" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestWhatIsNotKnownCountsUntilItsEnd: without an end, as long as it lasts.
+func TestWhatIsNotKnownCountsUntilItsEnd(t *testing.T) {
+	end := time.Date(2026, 11, 21, 15, 4, 0, 0, time.UTC)
+	list := blocker.NotKnownUntil(end, "whether %s hears", "lb1")
+	list = append(list, blocker.NotKnown(errors.New("its view cannot be read"))...)
+	for _, tt := range []struct {
+		at   time.Duration
+		want string
+	}{
+		{-time.Second, "whether lb1 hears; its view cannot be read"},
+		{0, "its view cannot be read"},
+		{time.Hour, "its view cannot be read"},
+	} {
+		if got := blocker.Summary(blocker.Counting(list, end.Add(tt.at))); got != tt.want {
+			t.Errorf("%s after its end: %q, want %q", tt.at, got, tt.want)
+		}
 	}
 }

@@ -102,6 +102,7 @@ func (w World) waitUntilClear(ctx context.Context, limit, settled time.Duration,
 		}
 
 		now := time.Now()
+		list = blocker.Counting(list, now)
 		isClear := len(list) == 0
 		if !isClear {
 			left = list

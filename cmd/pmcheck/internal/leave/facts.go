@@ -12,9 +12,6 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// daemonTime is how long a restart of the daemon may take.
-const daemonTime = 5 * time.Second
-
 // Presence says whether a daemon runs, and answers.
 type Presence int
 

@@ -10,13 +10,9 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-const (
-	// fleetPause is the difference of the pauses of two masters: the longest answer, 2 s, and some time for the daemon to
-	// notice a hold.
-	fleetPause = 2500 * time.Millisecond
-	// muteTime is how long a fleet that is silent as a whole delays a master whose balancers show other servers.
-	muteTime = 30 * time.Second
-)
+// fleetPause is the difference of the pauses of two masters: the longest answer, 2 s, and some time for the daemon to
+// notice a hold.
+const fleetPause = 2500 * time.Millisecond
 
 // others waits until the other masters, the second witness, let this one go. They must do so twice: masters that leave
 // at the same time pause for different times in between. If something follows the hold blindly, they must do so once
@@ -32,7 +28,7 @@ func (d *decision) others() Step {
 	}
 
 	d.noteFleet()
-	blockers := d.byFleet()
+	blockers := blocker.Counting(d.byFleet(), d.facts.Now)
 	if isLastMaster(blockers) {
 		return d.isLastOfFleet(blockers)
 	}
@@ -119,12 +115,12 @@ func (d *decision) noteFleet() {
 func (d *decision) byFleet() []status.Blocker {
 	isPooled := d.isPooled()
 
-	// Where the daemon's rule protects the pool, nobody waits for a fleet that is silent as a whole: its allow perhaps
-	// names balancers only. The rule does not protect from what follows the hold blindly.
+	// Where the daemon's rule protects the pool, a fleet that is silent as a whole delays a master for some time only:
+	// its allow perhaps names balancers only. The rule does not protect from what follows the hold blindly.
 	since := d.state.muteSince
-	isMute := !since.IsZero() && d.facts.Now.Sub(since) >= muteTime
+	isMute := !since.IsZero()
 	if isMute && isPooled && !d.isFollowedBlindly() {
-		return nil
+		return blocker.NotKnownUntil(since.Add(muteTime), "%s", blocker.Summary(d.state.fleet.Blockers))
 	}
 
 	// A master that has been leaving for balancer.ExpectedBack, as a stranger can bring about, looks gone to the others,

@@ -158,7 +158,7 @@ func (d *decision) shown(agents []sockets.Connection) (list []status.Blocker) {
 func (d *decision) lingering() (list []status.Blocker) {
 	f := d.facts
 	if f.isAbsent() || f.isSilent() {
-		return nil
+		return blocker.NotKnownUntil(d.state.times.firm, "which balancers have heard of the hold: %s", f.Unanswered)
 	}
 	if f.Unanswered != nil {
 		return blocker.NotKnown(f.Unanswered)

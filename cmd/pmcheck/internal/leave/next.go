@@ -175,9 +175,11 @@ const (
 	over                   // something is, the time of the phase is over, and the way out goes on
 )
 
-// judge returns what comes of what is in the way, which must be nothing for settled.
+// judge returns what comes of what is in the way, which must be nothing for settled. What is not known counts until
+// its end.
 func (d *decision) judge(blockers []status.Blocker, settled time.Duration) (Step, outcome) {
 	s := &d.state
+	blockers = blocker.Counting(blockers, d.facts.Now)
 	if len(blockers) > 0 {
 		s.blockers = blockers
 		s.clear = time.Time{}

@@ -9,12 +9,8 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-const (
-	// claimEvery is how often a slot in the budget is claimed while others have it.
-	claimEvery = 2 * time.Second
-	// databaseTime is how long a stop waits for a database that does not answer.
-	databaseTime = 30 * time.Second
-)
+// claimEvery is how often a slot in the budget is claimed while others have it.
+const claimEvery = 2 * time.Second
 
 // slot waits until the budget, the first witness, has a slot. If its database does not answer, a stop asks the fleet
 // next, and --force nobody.
@@ -42,7 +38,11 @@ func (d *decision) slot() Step {
 	}
 
 	s.ask = d.facts.Now.Add(claimEvery)
-	step, is := d.judge(blocker.Only(blocker.Budget, "%s", s.refusal), 0)
+	refused := blocker.Only(blocker.Budget, "%s", s.refusal)
+	if isUnreachable {
+		refused = blocker.NotKnownUntil(s.answered.Add(d.policy.AskDatabase), "%s", s.refusal)
+	}
+	step, is := d.judge(refused, 0)
 	if is == blocked {
 		return step
 	}

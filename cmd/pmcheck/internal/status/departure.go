@@ -21,13 +21,14 @@ type Departure struct {
 	Out bool `json:"out"`
 	// Idle says that the service is out, and that no agent is at work on it: there are no blockers.
 	Idle bool `json:"idle"`
-	// OnlyServer says that a balancer keeps the service because it has no other server, and expects none back: a drain is
-	// refused.
+	// OnlyServer says that a balancer keeps the service because it has no other server, and expects none back: a drain
+	// is refused.
 	OnlyServer bool `json:"only_server"`
 	// Blockers keep a held service from being idle. While it is ready, they are what a drain would be refused for, or
 	// would wait for, but for the other masters of a fleet, which have to be asked.
 	Blockers []Blocker `json:"blockers,omitempty"`
-	// Return keeps the service from being in service: the hold, its answer, the gate, or balancers that do not send yet.
+	// Return keeps the service from being in service: the hold, its answer, the gate, or balancers that do not send
+	// yet.
 	Return []Blocker `json:"return,omitempty"`
 }
 

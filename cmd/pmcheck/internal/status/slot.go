@@ -47,9 +47,12 @@ func (s Status) Slot() (step budget.Step, reason string) {
 
 // slotKept is the blocker of a slot that the daemon has not given back yet.
 func (s Status) slotKept() []Blocker {
-	// A database that does not answer keeps no master from being in service.
-	if s.Budget == nil || !s.Budget.Reachable {
+	if s.Budget == nil {
 		return nil
+	}
+	// A database that does not answer keeps no master from being in service.
+	if !s.Budget.Reachable {
+		return blocker.NotKnownUntil(s.Time, "whether its slot is free: %s", s.Budget.Error)
 	}
 
 	isReturned := !s.Budget.Held && s.Budget.Asked.After(s.Master().ModeSince)
@@ -67,7 +70,7 @@ func (s Status) OverBudget(service drain.Service) []Blocker {
 		return nil
 	}
 	if !s.Budget.Reachable {
-		return blocker.Only(blocker.Budget, "%s", s.Budget.Error)
+		return blocker.Only(blocker.Unknown, "%s", s.Budget.Error)
 	}
 	if s.Budget.Out < s.Budget.Allowed {
 		return nil

@@ -72,7 +72,7 @@ func TestOverBudgetNamesTheMastersThatAreOut(t *testing.T) {
 		{"used up", asked(1, false), "server", used},
 		{"the CA needs no slot", asked(1, false), "ca", ""},
 		{"has a slot", asked(1, true), "", ""},
-		{"unreachable", &status.BudgetStatus{Error: "no answer within 2s"}, "", "budget: no answer within 2s"},
+		{"unreachable", &status.BudgetStatus{Error: "no answer within 2s"}, "", "unknown: no answer within 2s"},
 	} {
 		got := texts(status.Status{Time: now(), Budget: tt.budget}.OverBudget(tt.service))
 		if got != tt.want {

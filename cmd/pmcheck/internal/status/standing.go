@@ -173,12 +173,12 @@ func (s Status) Unseen(mustListen time.Duration) (list []Blocker) {
 	if age >= mustListen || s.hasHeardListed() {
 		return list
 	}
-	why := blocker.New(blocker.Unknown, "the daemon has listened for %s, and may not have heard every balancer",
-		text.Age(age))
+	young := blocker.NotKnownUntil(s.ListensSince.Add(mustListen),
+		"the daemon has listened for %s, and may not have heard every balancer", text.Age(age))
 	if s.BelievesAll() {
-		why.Text += ": wait for " + text.Age(mustListen-age) + ", or set balancers in pmcheck.yaml"
+		young[0].Text += ": wait for " + text.Age(mustListen-age) + ", or set balancers in pmcheck.yaml"
 	}
-	return append(list, why)
+	return append(list, young...)
 }
 
 // hasHeardListed reports whether each address in the setting balancers has asked. Which addresses of a network ask is

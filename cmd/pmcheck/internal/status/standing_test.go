@@ -12,6 +12,7 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
@@ -671,7 +672,7 @@ func TestInServiceMeansThatTheNextMasterMayLeave(t *testing.T) {
 		for i, v := range tt.status.Services {
 			tt.status.Services[i].Departure.Return = tt.status.Returning(v)
 		}
-		if got := texts(tt.status.InService(tt.service)); got != tt.want {
+		if got := texts(blocker.Counting(tt.status.InService(tt.service), tt.status.Time)); got != tt.want {
 			t.Errorf("%s: %s\nwant %s", tt.name, got, tt.want)
 		}
 	}

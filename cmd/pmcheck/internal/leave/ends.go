@@ -1,0 +1,31 @@
+package leave
+
+import "time"
+
+// What is not known is a blocker of the kind blocker.Unknown, and keeps the master until its end: never for want of a
+// list, and never for ever. Blocker.Until says when that is. These are the ends, for a command and for a stop:
+//
+//	not known                      a command                  a stop
+//	daemon, in the first moments   daemonTime                 daemonTime
+//	daemon, it runs and is silent  refused                    status.usualTime, see Status.Unattended
+//	daemon, there is no process    status.usualTime           status.usualTime
+//	its balancers, it is young     status.HeardAll            status.HeardUsual
+//	its balancers, hold is firm    (not asked any more)       at once: nothing that it says would change
+//	database of the budget         refused                    databaseTime, then the fleet is asked
+//	fleet, views show servers      muteTime                   muteTime
+//	fleet, and no view shows any   as long as it lasts        its turn
+//	a balancer that is forgotten,  as long as it lasts        its turn
+//	or that cannot be read
+//	perhaps a balancer             balancer.TellTimes, or until it is silent
+//
+// As long as it lasts means for a command: until its --timeout is over, and it is refused.
+const (
+	// daemonTime is how long a restart of the daemon may take. The socket is systemd's, and stays open meanwhile.
+	daemonTime = 5 * time.Second
+	// databaseTime is how long a stop waits for a database that does not answer: a restart of PostgreSQL, or of what
+	// forwards to it, takes some seconds.
+	databaseTime = 30 * time.Second
+	// muteTime is how long a fleet that is silent as a whole delays a master whose balancers show other servers: fifteen
+	// times the longest answer of another master.
+	muteTime = 30 * time.Second
+)
