@@ -170,9 +170,9 @@ func (d *decision) enter(next Phase) {
 type outcome int
 
 const (
-	blocked outcome = iota // the step is what is done
-	clear                  // nothing is in the way
-	over                   // something is, the time of the phase is over, and the way out goes on
+	blocked   outcome = iota // the step is what is done
+	unblocked                // nothing is in the way
+	over                     // something is, the time of the phase is over, and the way out goes on
 )
 
 // judge returns what comes of what is in the way, which must be nothing for settled. What is not known counts until
@@ -189,7 +189,7 @@ func (d *decision) judge(blockers []status.Blocker, settled time.Duration) (Step
 
 	isSettled := !s.clear.IsZero() && d.facts.Now.Sub(s.clear) >= settled
 	if isSettled {
-		return Step{}, clear
+		return Step{}, unblocked
 	}
 	if d.facts.Now.Before(d.deadline()) {
 		return Step{Do: Wait, Blockers: blockers, Until: s.ask}, blocked

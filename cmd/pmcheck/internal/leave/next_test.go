@@ -41,7 +41,8 @@ func stops() Policy {
 	}.policy()
 }
 
-// balancers of the table: lb0/puppet is the backend of the pool, lb0/ca has this master alone.
+// Balancers of the table: lb0/puppet is the backend of the pool, and lb0/only has this master alone, as a backend for
+// the only CA has. Both ask for the master itself.
 func backend(name string, own, all int) status.Balancer {
 	return status.Balancer{
 		Source:       netip.MustParseAddr("198.51.100.1"),
@@ -82,8 +83,16 @@ func shows(change ...func(*status.Status)) func(*Facts) {
 	}
 }
 
-func pool(s *status.Status)   { s.Balancers = append(s.Balancers, backend("puppet", 100, 200)) }
-func onlyCA(s *status.Status) { s.Balancers = append(s.Balancers, backend("ca", 100, 100)) }
+func pool(s *status.Status) { s.Balancers = append(s.Balancers, backend("puppet", 100, 200)) }
+func only(s *status.Status) { s.Balancers = append(s.Balancers, backend("only", 100, 100)) }
+
+// listed has the setting balancers list those before.
+func listed(s *status.Status) {
+	for i := range s.Balancers {
+		s.Balancers[i].Listed = true
+	}
+}
+
 func blind(s *status.Status) {
 	s.Balancers = append(s.Balancers, status.Balancer{
 		Source:  netip.MustParseAddr("198.51.100.2"),
@@ -152,6 +161,13 @@ func letGo(s *status.Status) {
 	for i := range s.Balancers {
 		s.Balancers[i].Answer.Code = 503
 		s.Balancers[i].View.State = "NOLB"
+	}
+}
+
+// notSince has each balancer not have asked since the hold changed.
+func notSince(s *status.Status) {
+	for i := range s.Services {
+		s.Services[i].ModeSince = s.Time.Add(time.Minute)
 	}
 }
 
@@ -225,7 +241,7 @@ func TestNext(t *testing.T) {
 	idle := func(r *Request) { r.Idle = true }
 	now := func(r *Request) { r.Now = true }
 	force := func(r *Request) { r.Force = true }
-	ca := func(r *Request) { r.Hold.Service = "ca" }
+	serviceCA := func(r *Request) { r.Hold.Service = "ca" }
 
 	taken := &budget.TakenError{Slots: []budget.Slot{{Master: "m2"}}, Allowed: 1}
 	hangs := fmt.Errorf("%w: timeout", budget.ErrUnreachable)
@@ -240,6 +256,10 @@ func TestNext(t *testing.T) {
 		return func(s *State, now time.Time) { s.answered = now.Add(-d) }
 	}
 	paused := func(s *State, _ time.Time) { s.paused = true }
+	forced := func(s *State, _ time.Time) { s.forced = true }
+	clearFor := func(d time.Duration) func(*State, time.Time) {
+		return func(s *State, now time.Time) { s.clear = now.Add(-d) }
+	}
 	hostStopsFor := func(d time.Duration) func(*State, time.Time) {
 		return func(s *State, now time.Time) { s.times.hostStops = now.Add(-d) }
 	}
@@ -286,7 +306,6 @@ func TestNext(t *testing.T) {
 			does: "end: not idle within 5m0s: 1 connection in use, from 192.0.2.53"},
 		{name: "it does not serve anyway", sees: facts{shows(pool, isDown), budgetAndFleet}, asked: drains(),
 			does: "hold firm (told)"},
-		{name: "--now", sees: facts{shows(pool), budgetAndFleet}, asked: drains(now), does: "hold firm, and end"},
 
 		// The daemon is young, or silent, or does not run.
 		{name: "a young daemon, a command", sees: facts{shows(pool, isYoung)}, asked: drains(),
@@ -316,19 +335,28 @@ func TestNext(t *testing.T) {
 			does: "ask the fleet (fleet)", notes: "goes on without the budget: " + hangs.Error()},
 
 		// This master is the only server of a balancer.
-		{name: "the only server, a command", sees: facts{shows(pool, onlyCA)}, asked: drains(),
-			does: "refuse: must stay in service: balancer lb0/ca has no other server than m1"},
-		{name: "the only server, a stop", sees: facts{shows(pool, onlyCA)}, asked: stops(), does: "hold turn (told)",
-			notes: "does not wait for balancer lb0/ca, which has no other server than m1"},
+		{name: "the only server, a command", sees: facts{shows(pool, only)}, asked: drains(),
+			does: "refuse: must stay in service: balancer lb0/only has no other server than m1"},
+		{name: "the only server, a stop", sees: facts{shows(pool, only)}, asked: stops(), does: "hold turn (told)",
+			notes: "does not wait for balancer lb0/only, which has no other server than m1"},
 		{name: "the only server of one balancer, and the others have let go", phase: PhaseTold,
-			sees:  facts{shows(pool, letGo, onlyCA, held("turn")), own("turn")},
+			sees:  facts{shows(pool, letGo, only, held("turn")), own("turn")},
 			asked: stops(), does: "wait (idle)"},
 		{name: "the only server of every balancer: its agents can go nowhere else", phase: PhaseTold,
-			sees: facts{shows(onlyCA, held("turn")), own("turn"), agent}, asked: stops(), does: "hold firm (last)"},
+			sees: facts{shows(only, held("turn")), own("turn"), agent}, asked: stops(), does: "hold firm (last)"},
 		{name: "firm: that balancer is told, so that a backup takes over", phase: PhaseLast,
 			state: remembers{told(time.Minute), func(s *State, now time.Time) { s.times.firm = now }},
-			sees:  facts{shows(onlyCA, held("")), own("")}, asked: stops(),
-			does: "wait: lb0/ca still sends (UP, 0 sessions) (last)"},
+			sees:  facts{shows(only, held("")), own("")}, asked: stops(),
+			does: "wait: lb0/only still sends (UP, 0 sessions) (last)"},
+
+		{name: "the only server of every balancer that is listed: no use to wait for a slot", phase: PhaseSlot,
+			sees: facts{shows(only, listed), slotIs(taken)}, asked: stops(), does: "claim by force (slot)",
+			notes: "goes on without a slot: " + taken.Error()},
+		{name: "that slot was claimed by force", phase: PhaseSlot, state: remembers{forced},
+			sees: facts{shows(only, listed), slotIs(nil)}, asked: stops(), does: "hold slot (told)",
+			notes: "does not wait for balancer lb0/only, which has no other server than m1"},
+		{name: "the only server of balancers that are not listed: another may be there", phase: PhaseSlot,
+			sees: facts{shows(only), slotIs(taken)}, asked: stops(), does: "wait: " + taken.Error() + " (slot)"},
 
 		// A balancer may ask that is not remembered.
 		{name: "a forgotten balancer, a command", sees: facts{shows(pool, forgets)}, asked: drains(),
@@ -405,8 +433,30 @@ func TestNext(t *testing.T) {
 			sees:  facts{shows(pool, held("turn")), own("turn"), func(f *Facts) { f.Gone = true }},
 			asked: stops(), does: "end: " + errGone.Error()},
 
+		// Two departures of one host: each has a hold of its own.
+		{name: "another party is leaving already", sees: facts{shows(pool, held("turn"))}, asked: drains(),
+			does: "hold turn (told)"},
+		{name: "another party has a firm hold: no balancer keeps the master", sees: facts{shows(pool, held(""))},
+			asked: drains(), does: "hold firm (told)"},
+		{name: "another party has a firm hold, and a balancer has not asked since", phase: PhaseTold,
+			sees:  facts{shows(pool, held(""), notSince), own("")},
+			asked: drains(), does: "wait: lb0/puppet has not asked since the hold changed (told)"},
+
+		// --now: no witness is asked, and no balancer waited for.
+		{name: "--now", sees: facts{shows(pool), budgetAndFleet}, asked: drains(now), does: "hold firm, and end"},
+		{name: "--now, a young daemon", sees: facts{shows(pool, isYoung)}, asked: drains(now),
+			does: "hold firm, and end"},
+		{name: "--now, a silent daemon", sees: facts{daemon(DaemonSilent)}, asked: drains(now),
+			does: "hold firm, and end"},
+		{name: "--now, the only server", sees: facts{shows(pool, only)}, asked: drains(now),
+			does: "refuse: must stay in service: balancer lb0/only has no other server than m1"},
+		{name: "--now, another server is expected back: there is no time for that", sees: facts{shows(otherGone)},
+			asked: drains(now), does: "refuse: must stay in service: balancer lb0/puppet has no other server than m1"},
+		{name: "--now --wait: agents are waited for", sees: facts{shows(pool)}, asked: drains(now, idle),
+			does: "hold firm (idle)"},
+
 		// --force
-		{name: "--force beside the only CA", sees: facts{shows(pool, onlyCA, isYoung)}, asked: drains(force),
+		{name: "--force beside the only CA", sees: facts{shows(pool, only, isYoung)}, asked: drains(force),
 			does: "hold firm (told)"},
 		{name: "--force with a budget", sees: facts{shows(pool), budgetAndFleet}, asked: drains(force),
 			does: "claim by force (slot)"},
@@ -428,8 +478,16 @@ func TestNext(t *testing.T) {
 			notes: "goes on without a slot: " + taken.Error()},
 
 		// A service beside the master takes no slot, and asks no fleet.
-		{name: "a service beside the master", sees: facts{shows(pool, withCA), budgetAndFleet}, asked: drains(ca),
+		{name: "a service beside the master", sees: facts{shows(pool, withCA), budgetAndFleet}, asked: drains(serviceCA),
 			does: "hold turn (told)"},
+		{name: "a service beside the master has no agents of its own", phase: PhaseIdle,
+			state: remembers{told(time.Second), clearFor(time.Second)},
+			sees:  facts{shows(pool, withCA, held("turn"), letGo), own("turn"), agent}, asked: drains(serviceCA, idle),
+			does: "hold firm (last)"},
+		{name: "every service: the agents are the master's", phase: PhaseIdle,
+			state: remembers{told(time.Second), clearFor(time.Second)},
+			sees:  facts{shows(pool, withCA, held("turn"), letGo), own("turn"), agent}, asked: drains(idle),
+			does: "wait: 1 connection in use, from 192.0.2.53 (idle)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := Facts{Now: began.Add(tt.after)}
