@@ -1,7 +1,7 @@
 // Package check finds out whether a Puppet Server is fit to serve agents.
 //
 // A [Prober] sends one request to one master over mutual TLS and returns a [Result]. A [Judge]
-// turns the results of successive probes into a [Verdict], which expires unless it is renewed.
+// makes a [Verdict] of the results of successive probes, which expires unless it is renewed.
 // Puppet Server reports that it is running while it cannot serve: with one JRuby of eight started,
 // with all of them stuck, with a full disk. [All] lists the probe and the checks that find this
 // out; [Fold] combines the verdict on the probes with the [Finding] of each.

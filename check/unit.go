@@ -20,7 +20,7 @@ const (
 
 // UnitSettings name the master's service in systemd.
 type UnitSettings struct {
-	// Names are tried in turn; the first that runs is watched, else the first that is loaded. The suffix
+	// Names are tried one after the other; the first that runs is watched, else the first that is loaded. The suffix
 	// .service may be left out.
 	Names []string `yaml:"names"`
 }

@@ -25,7 +25,7 @@ type Verdict struct {
 	Detail  string    `json:"detail,omitempty"` // explains the reason; empty when there is no problem
 	Since   time.Time `json:"since"`            // when it was found, or health and reason last changed
 	Checked time.Time `json:"checked,omitzero"` // when the newest probe behind the verdict began
-	Expires time.Time `json:"expires,omitzero"` // when the verdict turns unknown unless it is renewed
+	Expires time.Time `json:"expires,omitzero"` // when the verdict becomes unknown unless it is renewed
 }
 
 // At returns the verdict that holds at the given time: v, or Unknown once v has
@@ -56,7 +56,7 @@ func (v Verdict) String() string {
 // Same reports whether two verdicts have the same health and the same reason.
 func (v Verdict) Same(w Verdict) bool { return v.Health == w.Health && v.Reason == w.Reason }
 
-// Judge turns the results of successive probes into a verdict. It is not safe for
+// Judge makes a verdict of the results of successive probes. It is not safe for
 // concurrent use: one probe loop owns one judge.
 //
 // A good result makes a master healthy at once: a balancer has a rise of its own. A fault of the master makes it

@@ -91,7 +91,7 @@ func failed(r Reason, format string, args ...any) *Error {
 	return &Error{Reason: r, Err: fmt.Errorf(format, args...)}
 }
 
-// classify turns the error of a failed request into an *Error. The last connection, if
+// classify makes an *Error of the error of a failed request. The last connection, if
 // there was one, may have recorded more: the alert with which the server ended it.
 func classify(err error, m *material, c *conn, address string, now time.Time) error {
 	if own, is := errors.AsType[*Error](err); is {
@@ -122,7 +122,7 @@ func classify(err error, m *material, c *conn, address string, now time.Time) er
 	return failed(OwnCertRefused, "%s refused our certificate %s: %w", address, m.own.Leaf.Subject.CommonName, alert)
 }
 
-// networkError turns the error of a request that met no TLS alert into an *Error.
+// networkError makes an *Error of the error of a request that met no TLS alert.
 func networkError(err error, address string) *Error {
 	if _, is := errors.AsType[*net.DNSError](err); is {
 		return &Error{Reason: NameLookup, Err: err}

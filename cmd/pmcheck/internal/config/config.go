@@ -1,4 +1,4 @@
-// Package config turns pmcheck.yaml, PMCHECK_ variables and the host's puppet.conf into one immutable Config.
+// Package config makes one immutable Config of pmcheck.yaml, PMCHECK_ variables and the host's puppet.conf.
 //
 // Loading is strict: a setting that is silently ignored is worse than a daemon that does not start. All
 // mistakes are reported at once. The sources, strongest first: environment, pmcheck.yaml, puppet.conf, default.

@@ -305,7 +305,7 @@ func hook(from, to reflect.Type, data any) (any, error) {
 	return parse(to, strings.TrimSpace(single))
 }
 
-// parse turns the text of one value into the type of a setting.
+// parse makes a value of the type of a setting.
 func parse(t reflect.Type, s string) (any, error) {
 	into := reflect.New(t)
 	switch value := into.Interface().(type) {

@@ -25,9 +25,9 @@ const NameHeader = "Pmcheck-Master"
 // such a client for a balancer.
 const UserAgent = "pmcheck-fleet"
 
-// Turns is how many masters of package leave pause for different times before they ask again: by their place, which is
+// Places is how many masters of package leave pause for different times before they ask again: by their place, which is
 // random for a master that does not know itself.
-const Turns = 12
+const Places = 12
 
 // answerTime is how long a master may take to answer.
 const answerTime = 2 * time.Second
@@ -57,7 +57,7 @@ func Asker(members []string, certname string) func(ctx context.Context) (others 
 		}
 		work.Wait()
 
-		place = rand.IntN(Turns) // if no member is known to be this master
+		place = rand.IntN(Places) // if no member is known to be this master
 		for i, w := range asked {
 			if isOwn[i] {
 				place = len(others)

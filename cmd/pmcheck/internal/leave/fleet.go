@@ -38,7 +38,7 @@ func (d *decision) others() Step {
 
 	if !s.paused {
 		s.paused = true
-		again := fleetPause * time.Duration(d.facts.Fleet.Place%fleet.Turns)
+		again := fleetPause * time.Duration(d.facts.Fleet.Place%fleet.Places)
 		s.ask = d.facts.Now.Add(again)
 		return d.waitForFleet("asks the fleet again in %s", again)
 	}

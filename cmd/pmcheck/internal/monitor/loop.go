@@ -189,7 +189,7 @@ func (m *Monitor) loop(ctx context.Context) {
 
 	due := time.NewTimer(0)
 	defer due.Stop()
-	for m.turn(ctx, due.C) {
+	for m.await(ctx, due.C) {
 		m.publish()
 		due.Reset(min(time.Until(m.began.Add(m.pause())), turnTime))
 	}
@@ -199,8 +199,8 @@ func (m *Monitor) loop(ctx context.Context) {
 	}
 }
 
-// turn waits for one thing to happen, and takes it into account. It returns false once ctx ends.
-func (m *Monitor) turn(ctx context.Context, due <-chan time.Time) bool {
+// await waits for one thing to happen, and takes it into account. It returns false once ctx ends.
+func (m *Monitor) await(ctx context.Context, due <-chan time.Time) bool {
 	select {
 	case <-ctx.Done():
 		return false

@@ -84,7 +84,7 @@ func TestTitleSaysTheState(t *testing.T) {
 func TestSectionsSayWhatIsTrue(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.Local)
 	lb1 := netip.MustParseAddr("192.0.2.5")
-	turn := status.Blocker{Kind: blocker.Needed, Text: "lb1 misses a server"}
+	needed := status.Blocker{Kind: blocker.Needed, Text: "lb1 misses a server"}
 	for _, tt := range []struct {
 		name    string
 		mode    drain.Mode
@@ -100,7 +100,7 @@ func TestSectionsSayWhatIsTrue(t *testing.T) {
 			}
 		}, "headline", "lb1 sends lb2 sends lb3 sends lb4 sends lb5 sends and 1 more"},
 		{"leaving", drain.Drain, check.Healthy, func(_ *status.Status, v *status.ServiceStatus) {
-			v.Departure = status.Departure{Leaving: drain.LeavingInTurn, Blockers: []status.Blocker{turn}}
+			v.Departure = status.Departure{Leaving: drain.LeavingInTurn, Blockers: []status.Blocker{needed}}
 		}, "headline", "It has not left yet: do not restart it. lb1 misses a server"},
 		{"the last server", drain.Ready, check.Healthy, func(_ *status.Status, v *status.ServiceStatus) {
 			last := []status.Blocker{{Kind: blocker.OnlyServer, Text: "no other server"}}
