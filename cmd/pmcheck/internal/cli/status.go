@@ -12,7 +12,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/demo"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -49,13 +48,13 @@ func showStatus(c *cli.Context) error {
 }
 
 // askedMembers returns the masters that the flags name, and without a name this one.
-func askedMembers(c *cli.Context, h *host) ([]fleet.Member, error) {
+func askedMembers(c *cli.Context, h *host) ([]member, error) {
 	hosts := c.StringSlice("host")
 	if c.Bool("fleet") {
 		hosts = append(hosts, h.settings.Fleet...)
 	}
 	if len(hosts) > 0 {
-		return fleet.AskAll(c.Context, hosts), nil
+		return askMembers(c.Context, hosts), nil
 	}
 	if c.Bool("fleet") {
 		return nil, &exitError{
@@ -69,13 +68,13 @@ func askedMembers(c *cli.Context, h *host) ([]fleet.Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []fleet.Member{{Status: &own}}, nil
+	return []member{{Status: &own}}, nil
 }
 
 // writeMembers writes a pool as a table, and a single master in full.
-func writeMembers(c *cli.Context, members []fleet.Member) error {
+func writeMembers(c *cli.Context, members []member) error {
 	if c.Bool("fleet") || len(members) > 1 {
-		return output(c, members, func(w io.Writer) { fleet.Table(w, members) })
+		return output(c, members, func(w io.Writer) { writeMembersTable(w, members) })
 	}
 
 	st := members[0].Status
@@ -111,7 +110,7 @@ func portHint(ctx context.Context, listen string) string {
 	}
 	connection.Close()
 
-	answered := fleet.AskAll(ctx, []string{connection.RemoteAddr().String()})[0].Status
+	answered := askMembers(ctx, []string{connection.RemoteAddr().String()})[0].Status
 	if answered != nil && answered.Certname == demo.Certname {
 		return "a demo answers on " + listen + ": first export the two variables that it has printed; "
 	}
@@ -136,7 +135,7 @@ func output(c *cli.Context, v any, write func(io.Writer)) error {
 }
 
 // statusExit returns the exit status for the worst service of the worst master: the greatest one.
-func statusExit(members []fleet.Member) int {
+func statusExit(members []member) int {
 	exit := exitOK
 	for _, m := range members {
 		if m.Status == nil {

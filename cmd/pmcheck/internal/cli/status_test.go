@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/pmcheck/pmcheck/check"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -15,7 +14,7 @@ func TestExitStatusIsThatOfTheWorstServiceOfTheWorstMaster(t *testing.T) {
 	}
 	good, held := service(drain.Ready, check.Busy), service(drain.Drain, check.Unhealthy)
 	bad := service(drain.Ready, check.Unhealthy)
-	first := fleet.Member{Status: &status.Status{Services: []status.ServiceStatus{good}}}
+	first := member{Status: &status.Status{Services: []status.ServiceStatus{good}}}
 	for _, tt := range []struct {
 		want     int
 		services []status.ServiceStatus
@@ -25,7 +24,7 @@ func TestExitStatusIsThatOfTheWorstServiceOfTheWorstMaster(t *testing.T) {
 		{exitUnhealthy, []status.ServiceStatus{bad, held}},
 		{exitUnhealthy, nil},
 	} {
-		if got := statusExit([]fleet.Member{first, {Status: &status.Status{Services: tt.services}}}); got != tt.want {
+		if got := statusExit([]member{first, {Status: &status.Status{Services: tt.services}}}); got != tt.want {
 			t.Errorf("%d, want %d", got, tt.want)
 		}
 	}

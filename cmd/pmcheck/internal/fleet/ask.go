@@ -1,5 +1,5 @@
-// Package fleet asks the other masters of a pool: a departure as a balancer asks, and Judge says what of their answers
-// keeps this master; pmcheck status for their Status, which a Table shows.
+// Package fleet is the witness of a departure: it asks the other masters of a pool as a balancer asks (ask.go), and
+// Judge, which is pure, says what of their answers keeps this master (judge.go).
 package fleet
 
 import (

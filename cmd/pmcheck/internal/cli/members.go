@@ -1,4 +1,4 @@
-package fleet
+package cli
 
 import (
 	"context"
@@ -17,19 +17,16 @@ const (
 	atOnce = 128
 )
 
-// Member is one master of a pool as this host sees it. It is also the JSON.
-type Member struct {
+// member is one master of a pool as this host sees it. It is also the JSON.
+type member struct {
 	Host   string         `json:"host"`
 	Status *status.Status `json:"status,omitempty"`
 	Error  string         `json:"error,omitempty"` // why there is no status
 }
 
-// Serves reports whether the member has answered and tells balancers to use it.
-func (m Member) Serves() bool { return m.Status != nil && m.Status.Serves() }
-
-// AskAll asks the masters of a pool, and returns the members in the order of the hosts.
-func AskAll(ctx context.Context, hosts []string) []Member {
-	members := make([]Member, len(hosts))
+// askMembers asks the masters of a pool, and returns the members in the order of the hosts.
+func askMembers(ctx context.Context, hosts []string) []member {
+	members := make([]member, len(hosts))
 
 	var work errgroup.Group
 	work.SetLimit(atOnce)
@@ -43,7 +40,7 @@ func AskAll(ctx context.Context, hosts []string) []Member {
 	return members
 }
 
-func askMember(ctx context.Context, host string) Member {
+func askMember(ctx context.Context, host string) member {
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
 
@@ -53,7 +50,7 @@ func askMember(ctx context.Context, host string) Member {
 		s, err = status.Client{URL: u.String()}.Status(ctx)
 	}
 	if err != nil {
-		return Member{Host: host, Error: err.Error()}
+		return member{Host: host, Error: err.Error()}
 	}
-	return Member{Host: host, Status: &s}
+	return member{Host: host, Status: &s}
 }

@@ -1,4 +1,4 @@
-package fleet
+package cli
 
 import (
 	"cmp"
@@ -17,12 +17,12 @@ import (
 // has a thousand errors. With the line that says how many more there are, it is 20.
 const maxListed = 19
 
-// Table writes a pool as a table, the masters that are out last: the end of a long table is what remains on a
-// terminal. Below the table are errors, which are too long for a column.
-func Table(w io.Writer, members []Member) {
-	var serving, out []Member
+// writeMembersTable writes a pool as a table, the masters that are out last: the end of a long table is what remains on
+// a terminal. Below the table are errors, which are too long for a column.
+func writeMembersTable(w io.Writer, members []member) {
+	var serving, out []member
 	for _, m := range members {
-		if m.Serves() {
+		if m.Status != nil && m.Status.Serves() {
 			serving = append(serving, m)
 		} else {
 			out = append(out, m)
@@ -42,7 +42,7 @@ func Table(w io.Writer, members []Member) {
 		s := m.Status.Master()
 		fmt.Fprintf(t, "%s\t%d\t%s ago\t%s\t%s\t%s\t%s\t%s\t%s\n", m.Host, s.Answer.Code,
 			text.Age(m.Status.Time.Sub(s.ServingSince)), s.Mode, s.Verdict,
-			sendText(m.Status.Balancers), poolText(s), count.text(code(m)), holdersText(m.Status.Holds))
+			sendText(m.Status.Balancers), poolText(s), count.text(codeID(m)), holdersText(m.Status.Holds))
 	}
 	t.Flush()
 
@@ -59,10 +59,10 @@ func Table(w io.Writer, members []Member) {
 // codes counts the masters that run each code, by its ID.
 type codes map[string]int
 
-func countCodes(members []Member) codes {
+func countCodes(members []member) codes {
 	count := codes{}
 	for _, m := range members {
-		if id := code(m); id != "" {
+		if id := codeID(m); id != "" {
 			count[id]++
 		}
 	}
@@ -106,9 +106,9 @@ func poolText(s status.ServiceStatus) string {
 	return "-"
 }
 
-// code returns the ID of the code of the environment production, or of the first one if there is no
+// codeID returns the ID of the code of the environment production, or of the first one if there is no
 // production; "" if it is not known.
-func code(m Member) (id string) {
+func codeID(m member) (id string) {
 	if m.Status == nil {
 		return ""
 	}

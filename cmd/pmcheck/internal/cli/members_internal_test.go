@@ -1,4 +1,4 @@
-package fleet_test
+package cli
 
 import (
 	"io"
@@ -7,8 +7,6 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
-
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
 )
 
 func TestManyMembersAreAskedAFewAtATime(t *testing.T) {
@@ -26,7 +24,7 @@ func TestManyMembersAreAskedAFewAtATime(t *testing.T) {
 	const pool = 400
 	hosts := slices.Repeat([]string{server.Listener.Addr().String()}, pool)
 	hosts[7] = "127.0.0.1:1"
-	for i, m := range fleet.AskAll(t.Context(), hosts) {
+	for i, m := range askMembers(t.Context(), hosts) {
 		if m.Host != hosts[i] || (m.Status == nil) != (i == 7) || (m.Error != "") != (i == 7) {
 			t.Errorf("member %d is %+v", i, m)
 		}

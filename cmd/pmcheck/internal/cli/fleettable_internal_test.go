@@ -1,4 +1,4 @@
-package fleet_test
+package cli
 
 import (
 	"fmt"
@@ -11,14 +11,13 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// member returns a master that has been in service for three hours, or held since,
+// memberWith returns a master that has been in service for three hours, or held since,
 // and what its balancers say of it.
-func member(host string, mode drain.Mode, views ...string) fleet.Member {
+func memberWith(host string, mode drain.Mode, views ...string) member {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	s := status.Status{Time: now, Services: []status.ServiceStatus{{
 		Name:         "server",
@@ -39,20 +38,20 @@ func member(host string, mode drain.Mode, views ...string) fleet.Member {
 		}
 		s.Balancers = append(s.Balancers, b)
 	}
-	return fleet.Member{Host: host, Status: &s}
+	return member{Host: host, Status: &s}
 }
 
 func TestFleetIsATable(t *testing.T) {
-	leaving := member("m8", drain.Ready, "UP")
+	leaving := memberWith("m8", drain.Ready, "UP")
 	leaving.Status.Holds = []drain.Hold{{Holder: "guard", Mode: drain.Drain, Leaving: drain.LeavingInTurn}}
-	dead := member("m9", drain.Ready)
+	dead := memberWith("m9", drain.Ready)
 	dead.Status.Services[0].Answer.Code = 503
 	dead.Status.Services[0].Verdict = check.Verdict{Health: check.Unhealthy, Reason: puppetclient.Refused}
 	var b strings.Builder
-	fleet.Table(&b, []fleet.Member{
+	writeMembersTable(&b, []member{
 		{Host: "m3", Error: "connection refused"},
-		member("m4", drain.Ready, "UP", "DOWN", "UP"),
-		member("m5.example.com", drain.Drain, "UP", "MAINT", "NOLB", "DRAIN", "UP", "DOWN", "silent"),
+		memberWith("m4", drain.Ready, "UP", "DOWN", "UP"),
+		memberWith("m5.example.com", drain.Drain, "UP", "MAINT", "NOLB", "DRAIN", "UP", "DOWN", "silent"),
 		leaving,
 		dead,
 	})
@@ -80,9 +79,9 @@ func TestFleetMarksCodeThatDiffers(t *testing.T) {
 		"b a":   "b differs, a differs",
 		"a -":   "",
 	} {
-		var pool []fleet.Member
+		var pool []member
 		for _, id := range strings.Fields(code) {
-			m := member("m", drain.Ready)
+			m := memberWith("m", drain.Ready)
 			m.Status.Services[0].Checks = []check.Finding{{Code: []check.Environment{
 				{Name: "dev", ID: "d"},
 				{Name: "production", ID: strings.Trim(id, "-")},
@@ -90,7 +89,7 @@ func TestFleetMarksCodeThatDiffers(t *testing.T) {
 			pool = append(pool, m)
 		}
 		var b strings.Builder
-		fleet.Table(&b, pool)
+		writeMembersTable(&b, pool)
 		marked := regexp.MustCompile(`\S+ differs`).FindAllString(b.String(), -1)
 		if got := strings.Join(marked, ", "); got != want {
 			t.Errorf("%s: %q, want %q", code, got, want)
@@ -100,12 +99,12 @@ func TestFleetMarksCodeThatDiffers(t *testing.T) {
 
 // Below a table of any length, the errors end within a screen.
 func TestFleetOfAHundredIsReadable(t *testing.T) {
-	var pool []fleet.Member
+	var pool []member
 	for i := range 100 {
-		pool = append(pool, fleet.Member{Host: fmt.Sprintf("m%02d", i), Error: "timeout"})
+		pool = append(pool, member{Host: fmt.Sprintf("m%02d", i), Error: "timeout"})
 	}
 	var b strings.Builder
-	fleet.Table(&b, pool)
+	writeMembersTable(&b, pool)
 	const end = "\nm18: timeout\nand 81 more\n\n0 of 100 masters serve, 100 not known\n"
 	if !strings.HasSuffix(b.String(), end) {
 		t.Error(b.String())
