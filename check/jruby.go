@@ -101,8 +101,8 @@ type poolMemory struct {
 
 // Stuck is what a daemon leaves to the next of a pool that is stuck. It is zero if the pool is not.
 type Stuck struct {
-	Since    time.Time `json:"since"`    // when the pool was found stuck
-	Listener string    `json:"listener"` // see Listening.ID
+	Since    time.Time // when the pool was found stuck
+	Listener string    // see Listening.ID
 }
 
 // Stuck returns what the next daemon has to know of the pool that was seen.

@@ -79,8 +79,8 @@ type Judge struct {
 // Memory is what a Judge remembers of a master: its last good answer. A daemon leaves it to the next, whose first
 // probes may meet a master that is saturated.
 type Memory struct {
-	Answered time.Time `json:"answered"` // when the answer was read
-	Listener string    `json:"listener"` // see Listening.ID
+	Answered time.Time // when the answer was read
+	Listener string    // see Listening.ID
 }
 
 // Verdict returns the conclusion so far. It may have expired: see Verdict.At.

@@ -355,7 +355,7 @@ func (s *schedule) begin(m *master) {
 
 // save writes what the next daemon will know, as JSON, and restart starts the next daemon with that.
 func (s *schedule) save(m *master) {
-	data, err := json.Marshal(m.tracker.All())
+	data, err := json.Marshal(m.tracker.All().Save())
 	if err != nil {
 		panic(err)
 	}
@@ -363,12 +363,12 @@ func (s *schedule) save(m *master) {
 }
 
 func (s *schedule) restart(m *master) {
-	var list balancer.List
-	if err := json.Unmarshal(m.saved, &list); err != nil {
+	var left balancer.Saved
+	if err := json.Unmarshal(m.saved, &left); err != nil {
 		panic(err)
 	}
 	m.tracker = new(balancer.Tracker)
-	m.tracker.Restore(list, s.clock())
+	m.tracker.Restore(left.List(), s.clock())
 	s.tell("the daemon of %s starts", m.name)
 }
 

@@ -4,9 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"net/netip"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/pmcheck/pmcheck/check/bounded"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
@@ -16,7 +20,7 @@ const saved = `[{"source": "198.51.100.1", "node": "lb1", "name": "puppet/m1", "
 	"asks": "/?drain=404", "seen": "2026-11-26T12:00:00Z", "checks": 9, "drain_code": 404, "interval_seconds": 2,
 	"answer": {"code": 200, "body": "Puppet Server is running."}, "answers": 9,
 	"view": {"state": "UP", "weight": 100, "weight_total": 200, "sessions": 1, "sessions_total": 2},
-	"others_weight": 100, "others": "2026-11-26T12:00:00Z", "unit_weight": 100}]`
+	"others_weight": 100, "others_seen": "2026-11-26T12:00:00Z", "unit_weight": 100}]`
 
 func TestBalancersThatNoTrackerKeepsAreRefused(t *testing.T) {
 	var s Saved
@@ -79,8 +83,8 @@ func FuzzSaved(f *testing.F) {
 			return
 		}
 		var tracker Tracker
-		tracker.Restore(List(s), now)
-		for _, b := range s {
+		tracker.Restore(s.List(), now)
+		for _, b := range s.List() {
 			check := Check{Source: b.Source, Service: b.Service, URI: b.Asks, Codes: b.Codes, Header: "UP; weight=1/2"}
 			tracker.Answer(check, Rule{now: now, leaving: "turn"}, func(bool) answer.Answer { return answer.Answer{Code: 200} })
 			if others, missing := b.Others(), first(b.Missing(now)); others < 0 || missing < 0 {
@@ -111,14 +115,68 @@ func FuzzCheck(f *testing.F) {
 }
 
 // assertRestored asserts that balancers are bounded, and that the next daemon takes them.
-func assertRestored(t *testing.T, list []Balancer) {
+func assertRestored(t *testing.T, list List) {
 	t.Helper()
-	data, err := json.Marshal(list)
+	data, err := json.Marshal(list.Save())
 	if err != nil || len(list) > maxBalancers || len(data) > 2+len(list)*3000 {
 		t.Fatalf("%d balancers of %d bytes are kept, %v", len(list), len(data), err)
 	}
 	var again Saved
 	if err := json.Unmarshal(data, &again); err != nil || len(again) != len(list) {
 		t.Errorf("%s\nis not restored: %v", data, err)
+	}
+}
+
+// TestEverythingThatIsShownIsSaved: of a Balancer, each exported member comes back from the file.
+func TestEverythingThatIsShownIsSaved(t *testing.T) {
+	kept := Balancer{View: new(View)}
+	fill(t, reflect.ValueOf(&kept).Elem())
+	kept.View.State = "UP"
+	data, err := json.Marshal(List{kept}.Save())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var s Saved
+	if err := json.Unmarshal(data, &s); err != nil {
+		t.Fatal(err)
+	}
+	unsaved := cmpopts.IgnoreUnexported(Balancer{}, View{})
+	if d := cmp.Diff(List{kept}, s.List(), unsaved, cmpopts.EquateComparable(netip.Addr{})); d != "" {
+		t.Errorf("%s (-want +got):\n%s", data, d)
+	}
+}
+
+// fill sets each exported member to a value that is not zero.
+func fill(t *testing.T, v reflect.Value) {
+	t.Helper()
+	switch v.Interface().(type) {
+	case time.Time:
+		v.Set(reflect.ValueOf(time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)))
+		return
+	case netip.Addr:
+		v.Set(reflect.ValueOf(netip.MustParseAddr("198.51.100.1")))
+		return
+	}
+
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fill(t, v.Field(i))
+			}
+		}
+	case reflect.Pointer:
+		fill(t, v.Elem())
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Int, reflect.Int64:
+		v.SetInt(7)
+	case reflect.Float64:
+		v.SetFloat(7)
+	case reflect.Bool:
+		v.SetBool(true)
+	default:
+		t.Fatalf("a member of kind %s", v.Kind())
 	}
 }

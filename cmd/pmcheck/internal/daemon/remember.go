@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
+	"github.com/pmcheck/pmcheck/drain"
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
@@ -15,12 +17,56 @@ import (
 // daemon that is stopped saves it at its end.
 const rememberEvery = 10 * time.Second
 
-// memory is what a daemon leaves to the next.
+// memory is the file that a daemon leaves for the next: its JSON, and nothing else's. leaves makes it of what the
+// daemon knows, and recall turns it back.
 type memory struct {
 	Saved        time.Time      `json:"saved"`
 	ListensSince time.Time      `json:"listens_since"`
 	Balancers    balancer.Saved `json:"balancers"`
-	Master       monitor.Memory `json:"master"`
+	Master       masterMemory   `json:"master"`
+}
+
+// masterMemory is a monitor.Memory in the file.
+type masterMemory struct {
+	Good    map[drain.Service]goodAnswer `json:"good"`
+	Stuck   stuckPool                    `json:"stuck,omitzero"`
+	Address string                       `json:"address,omitempty"`
+}
+
+// goodAnswer is a check.Memory in the file.
+type goodAnswer struct {
+	Answered time.Time `json:"answered"`
+	Listener string    `json:"listener"`
+}
+
+// stuckPool is a check.Stuck in the file.
+type stuckPool struct {
+	Since    time.Time `json:"since"`
+	Listener string    `json:"listener"`
+}
+
+// leaves returns what the daemon leaves for the next.
+func (d *Daemon) leaves() memory {
+	known := d.monitor.State().Memory()
+	good := map[drain.Service]goodAnswer{}
+	for service, last := range known.Good {
+		good[service] = goodAnswer(last)
+	}
+	return memory{
+		Saved:        time.Now(),
+		ListensSince: *d.listens.Load(),
+		Balancers:    d.balancers.All().Save(),
+		Master:       masterMemory{Good: good, Stuck: stuckPool(known.Stuck), Address: known.Address},
+	}
+}
+
+// memory returns what the monitor can go on from.
+func (m masterMemory) memory() monitor.Memory {
+	good := map[drain.Service]check.Memory{}
+	for service, last := range m.Good {
+		good[service] = check.Memory(last)
+	}
+	return monitor.Memory{Good: good, Stuck: check.Stuck(m.Stuck), Address: m.Address}
 }
 
 func (d *Daemon) memoryFile() systemd.RuntimeFile {
@@ -41,9 +87,9 @@ func (d *Daemon) recall(now time.Time) {
 	if pause >= 0 && pause < balancer.SilentAfter && m.ListensSince.Before(now) {
 		d.listens.Store(&m.ListensSince)
 	}
-	d.balancers.Restore(balancer.List(m.Balancers), now)
+	d.balancers.Restore(m.Balancers.List(), now)
 	d.balancers.Believe(d.settings.Load().Balancers)
-	d.monitor.Recall(m.Master)
+	d.monitor.Recall(m.Master.memory())
 }
 
 // remember saves the memory every rememberEvery until ctx ends, and then once more.
@@ -58,12 +104,7 @@ func (d *Daemon) remember(ctx context.Context) error {
 		case <-tick.C:
 		}
 
-		err := d.memoryFile().Save(memory{
-			Saved:        time.Now(),
-			ListensSince: *d.listens.Load(),
-			Balancers:    balancer.Saved(d.balancers.All()),
-			Master:       d.monitor.State().Memory(),
-		})
+		err := d.memoryFile().Save(d.leaves())
 		if err != nil && !failed { // a line each time would fill the log
 			d.log.Warn("cannot save what the next daemon needs to know", "error", err)
 		}

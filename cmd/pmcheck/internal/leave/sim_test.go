@@ -434,15 +434,16 @@ func (m *member) forgets() {
 }
 
 // saved returns what is left of a list that one daemon writes and the next one reads.
-func saved(list balancer.List) (read balancer.List) {
-	data, err := json.Marshal(list)
+func saved(list balancer.List) balancer.List {
+	var read balancer.Saved
+	data, err := json.Marshal(list.Save())
 	if err == nil {
 		err = json.Unmarshal(data, &read)
 	}
 	if err != nil {
 		panic(err)
 	}
-	return read
+	return read.List()
 }
 
 // worksUntil has the last agent of the master finish at a moment.

@@ -103,11 +103,11 @@ func (m *Monitor) AcceptHolds() { m.holds.Accept() }
 // Memory is what a daemon leaves to the next of its master.
 type Memory struct {
 	// Good has the last good answer of each service. The judge of a service decides what it is worth.
-	Good map[drain.Service]check.Memory `json:"good"`
+	Good map[drain.Service]check.Memory
 	// Stuck is zero unless the master's JRubies are stuck: they are for the next daemon, until one comes back.
-	Stuck check.Stuck `json:"stuck,omitzero"`
+	Stuck check.Stuck
 	// Address is where the master was found; empty if the configuration says where it is.
-	Address string `json:"address,omitempty"`
+	Address string
 }
 
 // Recall makes the monitor go on from the memory that another daemon has left. It must be called before Run.
