@@ -16,10 +16,10 @@ type Moment struct {
 	// Leaving is what a hold waits for, if the work of its holder has not begun.
 	Leaving drain.Leaving
 	Verdict check.Verdict
-	// ModeSince is when the mode last changed, and ServingSince when Serves did, both as far as this daemon has seen.
+	// ModeSince is when the mode last changed, and ServingSince when InService did, both as far as this daemon has seen.
 	ModeSince    time.Time
 	ServingSince time.Time
 }
 
-// Serves reports whether a balancer without codes of its own is told to use the service, once every hold is firm.
-func (m Moment) Serves() bool { return m.Mode == drain.Ready && m.Verdict.Health.Serves() }
+// InService reports whether a balancer without codes of its own is told to use the service, once every hold is firm.
+func (m Moment) InService() bool { return m.Mode == drain.Ready && m.Verdict.Health.Serves() }

@@ -60,17 +60,17 @@ func New(c config.Config) *Client {
 
 // Claim is a master's wish to leave.
 type Claim struct {
-	Reason string
-	By     string // who asks
-	Serves bool   // balancers are told to use the master
-	Force  bool   // leave even if as many are out as may be
+	Reason    string
+	By        string // who asks
+	InService bool   // balancers are told to use the master
+	Force     bool   // leave even if as many are out as may be
 }
 
 // Claim takes a slot. A master that has one keeps it. The error is a *TakenError or wraps ErrUnreachable.
 func (c *Client) Claim(ctx context.Context, want Claim) error {
-	v, err := c.view(ctx, "claim($1, $2, $3, $4, $5, $6, $7)",
+	v, err := c.usage(ctx, "claim($1, $2, $3, $4, $5, $6, $7)",
 		text.Printable(want.Reason, maxReason), text.Printable(want.By, maxLabel),
-		strconv.FormatBool(want.Serves), strconv.FormatBool(want.Force))
+		strconv.FormatBool(want.InService), strconv.FormatBool(want.Force))
 	if err != nil {
 		return err
 	}
@@ -84,8 +84,8 @@ func (c *Client) Claim(ctx context.Context, want Claim) error {
 
 // Renew says that the master is out. One that has not claimed a slot is recorded as
 // out, whatever others are.
-func (c *Client) Renew(ctx context.Context, reason string) (View, error) {
-	return c.view(ctx, "renew($1, $2, $3, $4)", text.Printable(reason, maxReason))
+func (c *Client) Renew(ctx context.Context, reason string) (Usage, error) {
+	return c.usage(ctx, "renew($1, $2, $3, $4)", text.Printable(reason, maxReason))
 }
 
 // Settle is how long a master must be back in service before its slot is free, so that a master that
@@ -93,32 +93,32 @@ func (c *Client) Renew(ctx context.Context, reason string) (View, error) {
 const Settle = 30 * time.Second
 
 // Return gives the master's slot back, unless it was claimed within Settle.
-func (c *Client) Return(ctx context.Context) (View, error) {
-	return c.view(ctx, "give_back($1, $2, $3, $4)", interval(Settle))
+func (c *Client) Return(ctx context.Context) (Usage, error) {
+	return c.usage(ctx, "give_back($1, $2, $3, $4)", interval(Settle))
 }
 
 // Look only reads.
-func (c *Client) Look(ctx context.Context) (View, error) { return c.view(ctx, "look($1, $2, $3)") }
+func (c *Client) Look(ctx context.Context) (Usage, error) { return c.usage(ctx, "look($1, $2, $3)") }
 
-// view calls a function whose first arguments are the pool, the lapse and max_out. The error wraps ErrUnreachable.
-func (c *Client) view(ctx context.Context, call string, args ...string) (v View, err error) {
+// usage calls a function whose first arguments are the pool, the lapse and max_out. The error wraps ErrUnreachable.
+func (c *Client) usage(ctx context.Context, call string, args ...string) (u Usage, err error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 
 	always := []string{c.settings.Pool, interval(c.settings.Lapse), c.maxOut.String()}
 	data, err := c.ask(ctx, "select pmcheck."+call, append(always, args...))
 	if err == nil {
-		v, err = parseView(data)
+		u, err = parseUsage(data)
 	}
 	if err == nil {
-		return v, nil
+		return u, nil
 	}
 
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
 		err = fmt.Errorf("no answer within %s", Timeout)
 	}
 	database := c.settings.Database
-	return View{}, &AskError{Address: net.JoinHostPort(database.Host, database.Port), Err: err}
+	return Usage{}, &AskError{Address: net.JoinHostPort(database.Host, database.Port), Err: err}
 }
 
 func interval(d time.Duration) string {

@@ -38,7 +38,7 @@ func TestVariablesDoNotMatter(t *testing.T) {
 
 func TestAnswersOutOfBoundsAreRefused(t *testing.T) {
 	slots := func(n int) string { return `{"allowed": 1, "slots": [` + strings.Repeat(`{},`, n-1) + `{}]}` }
-	if v, err := parseView([]byte(slots(maxSlots))); err != nil || len(v.Slots) != maxSlots {
+	if v, err := parseUsage([]byte(slots(maxSlots))); err != nil || len(v.Slots) != maxSlots {
 		t.Errorf("%d slots, %v", len(v.Slots), err)
 	}
 	for answer, want := range map[string]string{
@@ -51,7 +51,7 @@ func TestAnswersOutOfBoundsAreRefused(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		v, err := parseView([]byte(answer))
+		v, err := parseUsage([]byte(answer))
 		runtime.ReadMemStats(&after)
 		if err == nil || !strings.Contains(err.Error(), want) || len(v.Slots) > 0 {
 			t.Errorf("%.40s: %+v, %v; want %q", answer, v, err, want)
@@ -75,15 +75,15 @@ type endless struct{}
 
 func (endless) Read(b []byte) (int, error) { return len(b), nil }
 
-// FuzzView: an answer of the database is refused, or is one whose texts can be shown and are short.
-func FuzzView(f *testing.F) {
+// FuzzUsage: an answer of the database is refused, or is one whose texts can be shown and are short.
+func FuzzUsage(f *testing.F) {
 	f.Add([]byte(`{"allowed": 1, "out": 1, "forced": 0, "held": true, "slots": [{"master": "puppet1.example.com",
 		"since": "2026-11-26T12:00:00.123456+00:00", "reason": "\u001b[2J", "by": "alice", "forced": false,
 		"recorded": true, "own": true, "lapsed": false}]}`))
 	f.Add([]byte(`{"slots": null, "Slots": [{}], "SLOTS": []}`))
 	f.Add([]byte(`{"slots": [{"since": "0000-01-01T00:00:00+23:59"}], "allowed": 9223372036854775807}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		v, err := parseView(data)
+		v, err := parseUsage(data)
 		if err != nil {
 			return
 		}

@@ -18,7 +18,7 @@ const (
 // Status is the budget of the pool as the daemon saw it last. It is also the JSON.
 type Status struct {
 	Pool string `json:"pool"` // the masters that share the budget
-	View
+	Usage
 	// Reachable says whether the database answered the last question. While it does not, the rest is its last answer.
 	Reachable bool      `json:"reachable"`
 	Since     time.Time `json:"since"`           // when it began to answer, or not to answer
@@ -38,9 +38,9 @@ const (
 
 // database is the part of a Client that a Keeper needs.
 type database interface {
-	Look(ctx context.Context) (View, error)
-	Renew(ctx context.Context, reason string) (View, error)
-	Return(ctx context.Context) (View, error)
+	Look(ctx context.Context) (Usage, error)
+	Renew(ctx context.Context, reason string) (Usage, error)
+	Return(ctx context.Context) (Usage, error)
 }
 
 // A Keeper keeps the slot of this master up to date with one configuration. It belongs to one goroutine, and nothing
@@ -67,25 +67,25 @@ func (k *Keeper) Keep(ctx context.Context, before Status, step Step, reason stri
 		return before, false, nil
 	}
 
-	view, err := k.take(ctx, step, reason)
+	usage, err := k.take(ctx, step, reason)
 	if ctx.Err() != nil {
 		return before, false, ctx.Err()
 	}
-	known = k.learn(before, view, err)
+	known = k.learn(before, usage, err)
 	k.step = step
 	k.next = known.Asked.Add(k.pause(step, known))
 	return known, true, err
 }
 
 // learn returns what is known of the budget after a question. If the database did not answer, its last answer stays.
-func (k *Keeper) learn(before Status, view View, err error) Status {
+func (k *Keeper) learn(before Status, usage Usage, err error) Status {
 	known := before
 	known.Pool = k.settings.Pool
 	known.Asked = time.Now()
 	known.Reachable = err == nil
 
 	if known.Reachable {
-		known.View = view
+		known.Usage = usage
 		known.Error = ""
 	} else {
 		known.Error = err.Error()
@@ -113,7 +113,7 @@ func (k *Keeper) pause(step Step, known Status) time.Duration {
 }
 
 // take takes a step in the database, and returns what it says of the pool.
-func (k *Keeper) take(ctx context.Context, step Step, reason string) (View, error) {
+func (k *Keeper) take(ctx context.Context, step Step, reason string) (Usage, error) {
 	switch step {
 	case Renew:
 		return k.client.Renew(ctx, reason)

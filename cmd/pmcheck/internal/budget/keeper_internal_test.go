@@ -15,6 +15,7 @@ import (
 
 func TestAKeeperAsksAgain(t *testing.T) {
 	hour, minute := config.Budget{Lapse: time.Hour}, config.Budget{Lapse: time.Minute}
+	holds := Status{Reachable: true, Usage: Usage{Held: true}}
 	for _, tt := range []struct {
 		name     string
 		settings config.Budget
@@ -23,9 +24,9 @@ func TestAKeeperAsksAgain(t *testing.T) {
 		want     time.Duration
 	}{
 		{"every minute", hour, Look, Status{Reachable: true}, time.Minute},
-		{"six times before a claim lapses", minute, Renew, Status{Reachable: true, View: View{Held: true}}, 10 * time.Second},
-		{"soon, if it was not answered", hour, Renew, Status{View: View{Held: true}}, 10 * time.Second},
-		{"soon, if its claim is too young to return", hour, Return, Status{Reachable: true, View: View{Held: true}}, Settle},
+		{"six times before a claim lapses", minute, Renew, holds, 10 * time.Second},
+		{"soon, if it was not answered", hour, Renew, Status{Usage: Usage{Held: true}}, 10 * time.Second},
+		{"soon, if its claim is too young to return", hour, Return, holds, Settle},
 		{"no sooner, once it is returned", hour, Return, Status{Reachable: true}, time.Minute},
 	} {
 		k := &Keeper{settings: tt.settings}
@@ -38,21 +39,21 @@ func TestAKeeperAsksAgain(t *testing.T) {
 // TestTheLastAnswerStays while the database does not answer, and the status says since when.
 func TestTheLastAnswerStays(t *testing.T) {
 	k := &Keeper{settings: config.Budget{Pool: "eu"}}
-	view := View{Allowed: 1, Out: 1, Slots: []Slot{{Master: "puppet2"}}}
+	usage := Usage{Allowed: 1, Out: 1, Slots: []Slot{{Master: "puppet2"}}}
 
-	first := k.learn(Status{}, view, nil)
-	later := k.learn(first, View{Allowed: 1}, nil)
-	lost := k.learn(first, View{}, errors.New("no answer within 2s"))
-	back := k.learn(lost, view, nil)
+	first := k.learn(Status{}, usage, nil)
+	later := k.learn(first, Usage{Allowed: 1}, nil)
+	lost := k.learn(first, Usage{}, errors.New("no answer within 2s"))
+	back := k.learn(lost, usage, nil)
 
-	want := Status{Pool: "eu", View: view, Reachable: true, Since: first.Asked, Asked: first.Asked}
+	want := Status{Pool: "eu", Usage: usage, Reachable: true, Since: first.Asked, Asked: first.Asked}
 	if diff := gocmp.Diff(want, first); diff != "" {
 		t.Errorf("the first answer: %s", diff)
 	}
 	if later.Out != 0 || later.Since != first.Since {
 		t.Errorf("the next answer: %+v", later)
 	}
-	want = Status{Pool: "eu", View: view, Since: lost.Asked, Asked: lost.Asked, Error: "no answer within 2s"}
+	want = Status{Pool: "eu", Usage: usage, Since: lost.Asked, Asked: lost.Asked, Error: "no answer within 2s"}
 	if diff := gocmp.Diff(want, lost); diff != "" {
 		t.Errorf("without an answer: %s", diff)
 	}
@@ -64,13 +65,13 @@ func TestTheLastAnswerStays(t *testing.T) {
 // answers is a database that answers each question, and notes what was asked.
 type answers struct{ asked []Step }
 
-func (a *answers) note(s Step) (View, error) {
+func (a *answers) note(s Step) (Usage, error) {
 	a.asked = append(a.asked, s)
-	return View{Allowed: 1}, nil
+	return Usage{Allowed: 1}, nil
 }
-func (a *answers) Look(context.Context) (View, error)          { return a.note(Look) }
-func (a *answers) Renew(context.Context, string) (View, error) { return a.note(Renew) }
-func (a *answers) Return(context.Context) (View, error)        { return a.note(Return) }
+func (a *answers) Look(context.Context) (Usage, error)          { return a.note(Look) }
+func (a *answers) Renew(context.Context, string) (Usage, error) { return a.note(Renew) }
+func (a *answers) Return(context.Context) (Usage, error)        { return a.note(Return) }
 
 func TestAKeeperAsksWhatIsDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -52,8 +52,8 @@ func (s Slot) String() string {
 	return out + " (" + strings.Join(why, ", ") + ")"
 }
 
-// View is what the database says of a pool.
-type View struct {
+// Usage is what the database says of a pool.
+type Usage struct {
 	Allowed int    `json:"allowed"` // masters that may be out, by this one's configuration
 	Out     int    `json:"out"`     // masters that are out and count
 	Forced  int    `json:"forced"`  // how many of these were too many
@@ -61,9 +61,9 @@ type View struct {
 	Slots   []Slot `json:"slots"`   // the oldest first
 }
 
-// Own returns the slot of the master that read the view, and whether there is one.
-func (v View) Own() (Slot, bool) {
-	for _, s := range v.Slots {
+// Own returns the slot of the master that read the usage, and whether there is one.
+func (u Usage) Own() (Slot, bool) {
+	for _, s := range u.Slots {
 		if s.Own {
 			return s, true
 		}
@@ -72,8 +72,8 @@ func (v View) Own() (Slot, bool) {
 }
 
 // Others returns the slots of other masters that count.
-func (v View) Others() (others []Slot) {
-	for _, s := range v.Slots {
+func (u Usage) Others() (others []Slot) {
+	for _, s := range u.Slots {
 		if !s.Own && !s.Lapsed {
 			others = append(others, s)
 		}
@@ -81,35 +81,35 @@ func (v View) Others() (others []Slot) {
 	return others
 }
 
-// parseView reads a view. Texts in it come from other masters.
-func parseView(data []byte) (v View, err error) {
+// parseUsage reads a usage. Texts in it come from other masters.
+func parseUsage(data []byte) (u Usage, err error) {
 	var said struct {
-		View
-		Slots json.RawMessage `json:"slots"` // instead of the View's
+		Usage
+		Slots json.RawMessage `json:"slots"` // instead of the Usage's
 	}
 	if err := json.Unmarshal(data, &said); err != nil {
-		return View{}, fmt.Errorf("unexpected answer: %w", err)
+		return Usage{}, fmt.Errorf("unexpected answer: %w", err)
 	}
 
-	v = said.View
-	v.Slots, err = bounded.List[Slot](said.Slots, maxSlots)
+	u = said.Usage
+	u.Slots, err = bounded.List[Slot](said.Slots, maxSlots)
 	if errors.Is(err, bounded.ErrTooMany) {
-		return View{}, fmt.Errorf("unexpected answer: more slots than a pool can have, %d", maxSlots)
+		return Usage{}, fmt.Errorf("unexpected answer: more slots than a pool can have, %d", maxSlots)
 	}
 	if err != nil {
-		return View{}, fmt.Errorf("unexpected answer: slots: %w", err)
+		return Usage{}, fmt.Errorf("unexpected answer: slots: %w", err)
 	}
-	if min(v.Allowed, v.Out, v.Forced) < 0 {
-		return View{}, errors.New("unexpected answer: a negative number of masters")
+	if min(u.Allowed, u.Out, u.Forced) < 0 {
+		return Usage{}, errors.New("unexpected answer: a negative number of masters")
 	}
 
-	for i := range v.Slots {
-		s := &v.Slots[i]
+	for i := range u.Slots {
+		s := &u.Slots[i]
 		s.Master = text.Printable(s.Master, maxLabel)
 		s.By = text.Printable(s.By, maxLabel)
 		s.Reason = text.Printable(s.Reason, maxReason)
 	}
-	return v, nil
+	return u, nil
 }
 
 // TakenError says that as many masters are out as may be, and which.

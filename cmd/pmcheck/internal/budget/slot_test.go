@@ -25,7 +25,7 @@ func TestSlotSaysWhoIsOutAndWhy(t *testing.T) {
 }
 
 func TestTakenErrorNamesAFewMasters(t *testing.T) {
-	v := budget.View{Slots: []budget.Slot{{Master: "m0", Own: true}, {Master: "m0", Lapsed: true}}}
+	v := budget.Usage{Slots: []budget.Slot{{Master: "m0", Own: true}, {Master: "m0", Lapsed: true}}}
 	for _, master := range []string{"m1", "m2", "m3", "m4", "m5", "m6"} {
 		v.Slots = append(v.Slots, budget.Slot{Master: master, Since: time.Now()})
 	}

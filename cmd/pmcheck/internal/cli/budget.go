@@ -48,7 +48,7 @@ func listBudget(c *cli.Context) error {
 	if err != nil {
 		return &exitError{status: exitFailure, err: err, hint: budget.Hint(err)}
 	}
-	b := &status.BudgetStatus{Pool: settings.Budget.Pool, View: v, Reachable: true}
+	b := &status.BudgetStatus{Pool: settings.Budget.Pool, Usage: v, Reachable: true}
 	writeBudget(c.App.Writer, b, time.Now())
 	return nil
 }

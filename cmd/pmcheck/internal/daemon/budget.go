@@ -42,7 +42,7 @@ func (d *Daemon) keepSlot(ctx context.Context) error {
 // keepSlotOnce takes the next step, if there is one to take now, and notes the answer.
 func (d *Daemon) keepSlotOnce(ctx context.Context, keeper *budget.Keeper) {
 	seen := d.status(time.Now())
-	before := cmp.Or(seen.Budget, &budget.Status{View: budget.View{Slots: []budget.Slot{}}})
+	before := cmp.Or(seen.Budget, &budget.Status{Usage: budget.Usage{Slots: []budget.Slot{}}})
 	step, reason := seen.Slot()
 	known, asked, err := keeper.Keep(ctx, *before, step, reason, seen.Master().ModeSince)
 	if !asked {

@@ -54,7 +54,7 @@ type SlotAnswer struct{ Refusal error }
 
 // FleetAnswer is what the other masters say.
 type FleetAnswer struct {
-	fleet.View
+	fleet.Tally
 	Place int // how many masters are sorted before this one
 }
 

@@ -94,7 +94,7 @@ func (d *decision) isLastOfFleet(blockers []status.Blocker) Step {
 // noteFleet notes who does not answer, names them if they are others than before, and notes who has come back.
 func (d *decision) noteFleet() {
 	s := &d.state
-	s.fleet = d.facts.Fleet.View
+	s.fleet = d.facts.Fleet.Tally
 	s.times = s.times.withFleet(d.policy.Limits.Turn, s.fleet.Out, s.fleet.Others, d.facts.Now)
 
 	isMute := s.fleet.Others > 0 && len(s.fleet.Silent) == s.fleet.Others

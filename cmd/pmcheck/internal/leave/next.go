@@ -35,10 +35,10 @@ type State struct {
 	refusal  error     // of the last claim; nil once there is a slot
 	forced   bool      // the slot was claimed although the budget refuses it
 
-	fleet     fleet.View // the other masters, as they were seen last
-	paused    bool       // they let the master go, and it has paused since
-	muteSince time.Time  // since when none of them answers; zero while one does
-	silent    string     // those that do not answer, as they were named last
+	fleet     fleet.Tally // the other masters, as they were seen last
+	paused    bool        // they let the master go, and it has paused since
+	muteSince time.Time   // since when none of them answers; zero while one does
+	silent    string      // those that do not answer, as they were named last
 
 	late error // why a stop leaves although agents may be left
 }

@@ -198,7 +198,7 @@ func slotIs(refusal error) func(*Facts) {
 func fleetSays(w ...fleet.Witness) func(*Facts) {
 	return func(f *Facts) {
 		f.HasFleet = true
-		f.Fleet = &FleetAnswer{View: fleet.Judge(w, answer.MaxOut{Number: 1}), Place: 3}
+		f.Fleet = &FleetAnswer{Tally: fleet.Judge(w, answer.MaxOut{Number: 1}), Place: 3}
 	}
 }
 

@@ -125,7 +125,7 @@ func (d *departure) do(ctx context.Context, step Step) error {
 		d.seen.Slot = &SlotAnswer{Refusal: d.world.Claim(ctx, d.newClaim(step.Force))}
 	case Ask:
 		others, place := d.world.Fleet(ctx)
-		d.seen.Fleet = &FleetAnswer{View: fleet.Judge(others, d.world.MaxOut), Place: place}
+		d.seen.Fleet = &FleetAnswer{Tally: fleet.Judge(others, d.world.MaxOut), Place: place}
 	case Hold:
 		return d.hold(step.Level)
 	case Lift:
@@ -152,10 +152,10 @@ func (d *departure) newClaim(force bool) budget.Claim {
 		by = cmp.Or(os.Getenv("SUDO_USER"), by)
 	}
 	return budget.Claim{
-		Reason: d.want.Hold.Reason,
-		By:     by,
-		Serves: d.seen.Daemon != DaemonAnswers || d.seen.Status.Serves(),
-		Force:  force,
+		Reason:    d.want.Hold.Reason,
+		By:        by,
+		InService: d.seen.Daemon != DaemonAnswers || d.seen.Status.Serves(),
+		Force:     force,
 	}
 }
 

@@ -366,9 +366,9 @@ func TestABudgetIsToldOfTheMaster(t *testing.T) {
 		request leave.Request
 		want    budget.Claim
 	}{
-		{"an operator", nil, command(), budget.Claim{By: "alice", Serves: true}},
-		{"a script", nil, command(byScript), budget.Claim{By: "script", Serves: true}},
-		{"a silent daemon", silent, command(force), budget.Claim{By: "alice", Serves: true, Force: true}},
+		{"an operator", nil, command(), budget.Claim{By: "alice", InService: true}},
+		{"a script", nil, command(byScript), budget.Claim{By: "script", InService: true}},
+		{"a silent daemon", silent, command(force), budget.Claim{By: "alice", InService: true, Force: true}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ordinary(2).run(t, func(ctx context.Context, p *pool) {

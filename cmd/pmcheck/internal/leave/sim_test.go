@@ -311,7 +311,7 @@ func (m *member) status() status.Status {
 		Connections:  func() ([]sockets.Connection, error) { return nil, nil },
 	}
 	if m.budget {
-		facts.Budget = &status.BudgetStatus{Reachable: true, View: budget.View{Held: true}}
+		facts.Budget = &status.BudgetStatus{Reachable: true, Usage: budget.Usage{Held: true}}
 	}
 	s := status.New(facts, now)
 	s.Budget = nil // the database decides, not what the daemon has seen of it
@@ -485,7 +485,7 @@ func (m *member) isDown() {
 func (m *member) giveBack(ctx context.Context) {
 	for step := budget.Renew; ctx.Err() == nil && step != budget.Return; time.Sleep(time.Second) {
 		s := m.status()
-		s.Budget = &status.BudgetStatus{View: budget.View{Held: true}}
+		s.Budget = &status.BudgetStatus{Usage: budget.Usage{Held: true}}
 		step, _ = s.Slot()
 	}
 	m.pool.mu.Lock()

@@ -16,7 +16,7 @@ func (s *State) At(name drain.Service, now time.Time) (m answer.Moment, known bo
 	}
 
 	m = s.at(service, now)
-	if m.Serves() != s.at(service, s.Published).Serves() {
+	if m.InService() != s.at(service, s.Published).InService() {
 		m.ServingSince = s.Published
 	}
 	return m, true

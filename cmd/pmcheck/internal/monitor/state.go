@@ -82,7 +82,7 @@ func (s *State) compare(now *Service, before *State) {
 	if is.Mode == was.Mode {
 		now.ModeSince = old.ModeSince
 	}
-	if is.Serves() == was.Serves() {
+	if is.InService() == was.InService() {
 		now.ServingSince = old.ServingSince
 	}
 }

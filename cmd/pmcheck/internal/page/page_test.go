@@ -121,7 +121,7 @@ func TestSectionsSayWhatIsTrue(t *testing.T) {
 			"maint by guard, leaving on ca, no end"},
 		{"a budget", drain.Ready, check.Healthy, func(s *status.Status, _ *status.ServiceStatus) {
 			slot := budget.Slot{Master: "puppet2", Since: now.Add(-3 * time.Hour), By: "alice", Reason: "<kernel>"}
-			s.Budget = &status.BudgetStatus{Pool: "puppet", View: budget.View{Out: 1, Allowed: 1, Slots: []budget.Slot{slot}}}
+			s.Budget = &status.BudgetStatus{Pool: "puppet", Usage: budget.Usage{Out: 1, Allowed: 1, Slots: []budget.Slot{slot}}}
 		}, "holds", "Budget of the pool puppet: 1 out, 1 allowed; the database does not answer " +
 			"puppet2 is out since 2026-11-20 09:00 (alice: <kernel>)"},
 		{"a balancer that stopped", drain.Ready, check.Healthy, func(s *status.Status, _ *status.ServiceStatus) {

@@ -10,7 +10,7 @@ import (
 )
 
 func TestSlot(t *testing.T) {
-	has := func(s *status.Status) { s.Budget = &status.BudgetStatus{View: budget.View{Held: true}} }
+	has := func(s *status.Status) { s.Budget = &status.BudgetStatus{Usage: budget.Usage{Held: true}} }
 	by := func(service drain.Service, mode drain.Mode) func(*status.Status) {
 		return func(s *status.Status) {
 			s.Holds = []drain.Hold{{Holder: "operator", Service: service, Mode: mode, Reason: "kernel"}}
@@ -57,8 +57,8 @@ func TestOverBudgetNamesTheMastersThatAreOut(t *testing.T) {
 	lapsed := slot
 	lapsed.Lapsed = true
 	asked := func(allowed int, held bool) *status.BudgetStatus {
-		view := budget.View{Allowed: allowed, Out: 1, Held: held, Slots: []budget.Slot{lapsed, slot}}
-		return &status.BudgetStatus{View: view, Reachable: true}
+		view := budget.Usage{Allowed: allowed, Out: 1, Held: held, Slots: []budget.Slot{lapsed, slot}}
+		return &status.BudgetStatus{Usage: view, Reachable: true}
 	}
 	used := "budget: " + slot.String() + "; 1 of 1"
 	for _, tt := range []struct {

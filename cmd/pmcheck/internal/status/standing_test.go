@@ -428,7 +428,7 @@ func TestADepartureSaysHowFarAServiceIs(t *testing.T) {
 		sends(b)
 		b.View.WeightTotal = b.View.Weight
 	}
-	used := &status.BudgetStatus{View: budget.View{Allowed: 1, Out: 1}, Reachable: true}
+	used := &status.BudgetStatus{Usage: budget.Usage{Allowed: 1, Out: 1}, Reachable: true}
 	noConnection := func() ([]sockets.Connection, error) { return nil, nil }
 	notKnown := func() ([]sockets.Connection, error) { return nil, errors.New("netlink") }
 	const down = "balancer: lb1/puppet does not send yet (DOWN, 0 sessions)"
@@ -628,7 +628,7 @@ func TestUnattended(t *testing.T) {
 func TestInServiceMeansThatTheNextMasterMayLeave(t *testing.T) {
 	slot := func(change ...func(*status.BudgetStatus)) func(*status.Status) {
 		return func(s *status.Status) {
-			s.Budget = &status.BudgetStatus{View: budget.View{Held: true}, Reachable: true, Asked: now()}
+			s.Budget = &status.BudgetStatus{Usage: budget.Usage{Held: true}, Reachable: true, Asked: now()}
 			for _, f := range change {
 				f(s.Budget)
 			}

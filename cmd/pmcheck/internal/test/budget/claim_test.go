@@ -19,7 +19,7 @@ func testSlot(t *testing.T, db *lab.Postgres) {
 	one, two := client(db, name(1)), client(db, name(2))
 	assertClaim(t, one, true)
 	assertClaim(t, one, true)
-	err := two.Claim(t.Context(), budget.Claim{Serves: true})
+	err := two.Claim(t.Context(), budget.Claim{InService: true})
 	taken, is := errors.AsType[*budget.TakenError](err)
 	if !is || len(taken.Slots) != 1 || taken.Slots[0].Master != name(1) || taken.Slots[0].By != "alice" {
 		t.Errorf("error %v, want a TakenError with the slot of the first", err)
@@ -29,7 +29,7 @@ func testSlot(t *testing.T, db *lab.Postgres) {
 func testForced(t *testing.T, db *lab.Postgres) {
 	for i, want := range []bool{false, true} {
 		c := client(db, name(i+1))
-		if err := c.Claim(t.Context(), budget.Claim{Force: true, Serves: true}); err != nil {
+		if err := c.Claim(t.Context(), budget.Claim{Force: true, InService: true}); err != nil {
 			t.Fatalf("master %d: a forced claim is refused: %v", i+1, err)
 		}
 		v, err := c.Look(t.Context())
@@ -160,7 +160,7 @@ func testPools(t *testing.T, db *lab.Postgres) {
 func testText(t *testing.T, db *lab.Postgres) {
 	assertClaim(t, client(db, name(1)), true)
 	db.SQL("pmcheck", `update pmcheck.slot set reason = E'\x1b[2J' || repeat('y', 5000), by = E'a\nb'`)
-	err := client(db, name(2)).Claim(t.Context(), budget.Claim{Serves: true})
+	err := client(db, name(2)).Claim(t.Context(), budget.Claim{InService: true})
 	taken, is := errors.AsType[*budget.TakenError](err)
 	if !is || strings.ContainsAny(taken.Error(), "\x1b\n") || len(taken.Error()) > 1000 {
 		t.Errorf("error %q", err)

@@ -53,7 +53,7 @@ func TestHundredMastersLeaveAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for n, c := range clients {
 		all.Go(func() {
-			err := until(func() error { return c.Claim(t.Context(), budget.Claim{Serves: true}) })
+			err := until(func() error { return c.Claim(t.Context(), budget.Claim{InService: true}) })
 			if err != nil {
 				t.Errorf("%s: %v", n, err)
 			}

@@ -76,7 +76,7 @@ func client(db *lab.Postgres, certname string, edit ...func(*config.Config)) *bu
 // assertClaim claims for a master that serves, which must get the slot or not.
 func assertClaim(t *testing.T, c *budget.Client, want bool) {
 	t.Helper()
-	err := c.Claim(t.Context(), budget.Claim{Reason: "kernel", By: "alice", Serves: true})
+	err := c.Claim(t.Context(), budget.Claim{Reason: "kernel", By: "alice", InService: true})
 	if _, taken := errors.AsType[*budget.TakenError](err); err != nil && !taken || (err == nil) != want {
 		t.Fatalf("claimed: %v, want %v", err, want)
 	}
