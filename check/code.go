@@ -79,10 +79,10 @@ func (s CodeSettings) run(Host) Runner {
 
 	var calls singleflight.Group
 	trees := codeTrees{} // of a run at a time
-	look := func(dir string) ([]Environment, error) { return trees.environments(dir) }
+	read := func(dir string) ([]Environment, error) { return trees.environments(dir) }
 	return func(ctx context.Context) Finding {
 		f := newFinding(CheckCode)
-		list, err := aside(ctx, &calls, s.Dir, look)
+		list, err := aside(ctx, &calls, s.Dir, read)
 		if err != nil {
 			return f.unknown(err.Error())
 		}

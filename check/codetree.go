@@ -31,7 +31,7 @@ type codeTrees map[string]codeTree
 
 // codeTree is the code in a directory as it was read.
 type codeTree struct {
-	looks string    // of names, sizes and times of change
+	stamp string    // of names, sizes and times of change
 	id    string    // of names, sizes and contents; empty if it could not be found out
 	err   error     // why not
 	again time.Time // when to try once more, beside an error
@@ -40,18 +40,18 @@ type codeTree struct {
 // id returns what identifies the code in a directory: the same names, sizes and contents have the same ID. The error
 // says why it is not known.
 func (t codeTrees) id(ctx context.Context, dir string) (string, error) {
-	looks, err := treeHash(ctx, dir, looksOf)
+	stamp, err := treeHash(ctx, dir, stampOf)
 	if err != nil {
 		return "", err
 	}
 
 	known := t[dir]
-	if known.looks == looks && (known.err == nil || time.Now().Before(known.again)) {
+	if known.stamp == stamp && (known.err == nil || time.Now().Before(known.again)) {
 		return known.id, known.err
 	}
 
 	began := time.Now()
-	read := codeTree{looks: looks}
+	read := codeTree{stamp: stamp}
 	read.id, read.err = treeHash(ctx, dir, contentOf)
 	if time.Since(began) > hashEffort {
 		read.again = began.Add(hashAgain)
@@ -146,8 +146,8 @@ func sizeOf(file fs.FileInfo) int64 {
 	return 0
 }
 
-// looksOf writes what changes whenever the content does.
-func looksOf(to io.Writer, _ string, file fs.FileInfo) error {
+// stampOf writes what changes whenever the content does.
+func stampOf(to io.Writer, _ string, file fs.FileInfo) error {
 	inode := file.Sys().(*syscall.Stat_t)
 	_, err := fmt.Fprintln(to, inode.Dev, inode.Ino, inode.Mtim, inode.Ctim)
 	return err

@@ -90,7 +90,7 @@ func (d *diskCheck) check(ctx context.Context) Finding {
 		return found.unknown("there is nothing to look at: neither disk.paths nor Puppet names a directory")
 	}
 
-	volumes, unread := d.look(ctx)
+	volumes, unread := d.statAll(ctx)
 	var values []string
 	for _, v := range volumes {
 		values = append(values, v.path+" "+v.String())
@@ -112,9 +112,9 @@ func (d *diskCheck) check(ctx context.Context) Finding {
 	return found
 }
 
-// look returns the file systems of all paths, each once, and why others cannot be read. It looks at all paths at
+// statAll returns the file systems of all paths, each once, and why others cannot be read. It asks for all paths at
 // once, so that a path that hangs does not delay the others.
-func (d *diskCheck) look(ctx context.Context) (volumes []volume, unread []string) {
+func (d *diskCheck) statAll(ctx context.Context) (volumes []volume, unread []string) {
 	found := make([]volume, len(d.Paths))
 	errs := make([]error, len(d.Paths))
 	var all sync.WaitGroup
@@ -137,13 +137,13 @@ func (d *diskCheck) look(ctx context.Context) (volumes []volume, unread []string
 	return volumes, unread
 }
 
-// aside returns what look says of a path. It may hang for ever, as on a dead network file system,
+// aside returns what read says of a path. It may hang for ever, as on a dead network file system,
 // so it runs in a goroutine of its own; while that hangs, later calls for the same path wait for it.
-func aside[T any](ctx context.Context, calls *singleflight.Group, path string, look func(string) (T, error)) (
+func aside[T any](ctx context.Context, calls *singleflight.Group, path string, read func(string) (T, error)) (
 	T, error,
 ) {
 	select {
-	case r := <-calls.DoChan(path, func() (any, error) { return look(path) }):
+	case r := <-calls.DoChan(path, func() (any, error) { return read(path) }):
 		return r.Val.(T), r.Err
 	case <-ctx.Done():
 		var none T

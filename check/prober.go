@@ -59,7 +59,7 @@ type Prober struct {
 	inPart    bool        // by the last search, some of it is denied, and the rest is missing
 	provedAll bool        // both sides were proved in the last search
 	noPool    error       // why its answers have no pool
-	queued    time.Time   // since when it has left connections waiting at each look; zero if not at the last
+	queued    time.Time   // since when it has left connections waiting each time; zero if not the last time
 }
 
 // Listening is what the kernel knows of the socket on which a master listens.
@@ -93,7 +93,7 @@ func (p *Prober) Probe(ctx context.Context) Result {
 		r, answered = p.await(ctx)
 	}
 
-	r = p.look(r)
+	r = p.withSocket(r)
 	mayNotAccept := r.Waiting > 0 && (wasPending || p.overdue())
 	if answered && r.Fault == nil && mayNotAccept {
 		r, answered = p.knock(ctx, r)
@@ -128,9 +128,9 @@ func (p *Prober) mayBeOfTheConnection(fault *Fault, wasPending bool) bool {
 	return p.last.Fault == nil && fault.Reason != puppetclient.Timeout
 }
 
-// look adds to a result what the kernel knows of the master's socket, and notes since when each look has found
-// connections that wait there.
-func (p *Prober) look(r Result) Result {
+// withSocket adds to a result what the kernel knows of the master's socket, and notes since when connections have
+// waited there each time.
+func (p *Prober) withSocket(r Result) Result {
 	socket := p.listening()
 	r.Listener = socket.ID
 	r.Waiting = socket.Waiting
@@ -156,8 +156,8 @@ func (p *Prober) listening() Listening {
 	return socket
 }
 
-// overdue reports whether the master has left connections waiting in two looks, a second apart: it may have stopped to
-// accept them, without descriptors for example. In a herd of agents the queue is empty again at the next look.
+// overdue reports whether the master has left connections waiting twice, a second apart: it may have stopped to
+// accept them, without descriptors for example. In a herd of agents the queue is empty again the next time.
 func (p *Prober) overdue() bool {
 	const second = 9 * time.Second / 10 // less what one answer may take longer than another
 	return !p.queued.IsZero() && time.Since(p.queued) >= second
@@ -173,7 +173,7 @@ func (p *Prober) knock(ctx context.Context, r Result) (Result, bool) {
 
 	since := p.queued
 	r, answered := p.await(ctx)
-	r = p.look(r)
+	r = p.withSocket(r)
 	if !answered || r.Fault != nil {
 		return r, answered
 	}
@@ -192,16 +192,16 @@ func (p *Prober) knock(ctx context.Context, r Result) (Result, bool) {
 // accepts reports whether the process accepts a new connection, or returns why that is not known.
 func (p *Prober) accepts(ctx context.Context) (bool, error) {
 	if p.Accepts == nil {
-		return false, errors.New("nothing looks")
+		return false, errors.New("nothing finds out")
 	}
 	return p.Accepts(ctx)
 }
 
 // mayAccept reports whether the process accepts a new connection within AcceptTime, or that cannot be known.
 func (p *Prober) mayAccept(ctx context.Context) bool {
-	looking, cancel := context.WithTimeout(ctx, AcceptTime)
+	inTime, cancel := context.WithTimeout(ctx, AcceptTime)
 	defer cancel()
-	accepts, err := p.accepts(looking)
+	accepts, err := p.accepts(inTime)
 	return accepts || err != nil || ctx.Err() != nil
 }
 
@@ -232,8 +232,8 @@ func (p *Prober) await(ctx context.Context) (r Result, answered bool) {
 		return r, true
 	}
 
-	looking, cancel := context.WithTimeout(ctx, AcceptTime)
-	accepts, err := p.accepts(looking)
+	inTime, cancel := context.WithTimeout(ctx, AcceptTime)
+	accepts, err := p.accepts(inTime)
 	cancel()
 	if r, answered = p.receive(ctx, wait-time.Since(began)); answered {
 		return r, true

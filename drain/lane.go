@@ -20,7 +20,7 @@ const (
 
 // A lane leads to one directory. An operation on a file system that does not answer cannot be interrupted, so its
 // caller stops waiting at a deadline. Until that operation has ended the lane is blocked, and refuses all others at
-// once: a host whose file system hangs has one blocked thread for it, not one for each look.
+// once: a host whose file system hangs has one blocked thread for it, not one for each reading.
 type lane struct {
 	blocked atomic.Int32 // operations for which no caller waits any more
 }

@@ -21,7 +21,7 @@ import (
 func (s *Store) Read() Snapshot {
 	places := s.places()
 	defer closeAll(places)
-	return s.look(places, false)
+	return s.readPlaces(places, false)
 }
 
 // A place is one of the directories, and what was read in it last. It is not safe for concurrent use.
@@ -37,12 +37,12 @@ func (s *Store) places() []*place {
 	return []*place{{dir: s.UntilReboot, untilReboot: true}, {dir: s.Persistent}}
 }
 
-// look reads the directories, each by itself. If accept is set, it accepts directories that have replaced others.
+// readPlaces reads the directories, each by itself. If accept is set, it accepts directories that have replaced others.
 //
 // It takes no lock, which another process could keep. A writer moves a hold by writing it into one
 // directory and then removing it from the other, so one scan of each could miss both files. The third
 // scan finds a hold that has moved to the first directory meanwhile.
-func (s *Store) look(places []*place, accept bool) Snapshot {
+func (s *Store) readPlaces(places []*place, accept bool) Snapshot {
 	taken := s.clock()
 	type key struct {
 		path    string

@@ -34,7 +34,7 @@ func (s *Store) Watch() *Watcher {
 		every:     every,
 		places:    s.places(),
 	}
-	snap := s.look(w.places, false)
+	snap := s.readPlaces(w.places, false)
 	w.latest.Store(&snap)
 	return w
 }
@@ -87,7 +87,7 @@ func (w *Watcher) Run(ctx context.Context) {
 // scan reads the directories, and says so if that changes anything.
 func (w *Watcher) scan(accept bool) {
 	before := w.Current()
-	after := w.store.look(w.places, accept)
+	after := w.store.readPlaces(w.places, accept)
 	w.latest.Store(&after)
 
 	same := slices.Equal(before.list, after.list) && slices.Equal(before.hangs, after.hangs)

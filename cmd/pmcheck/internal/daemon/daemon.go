@@ -71,8 +71,8 @@ type Daemon struct {
 	refused   status.Refusals
 	metrics   *metrics.Metrics
 	page      *page.Page
-	pages     look[page.Document]
-	json      look[[]byte]
+	pages     shared[page.Document]
+	json      shared[[]byte]
 	budget    atomic.Pointer[budget.Status] // nil without one
 }
 

@@ -258,7 +258,7 @@ func TestALookUsesWhatIsNew(t *testing.T) {
 		d.refuse("not reloaded", errors.New("listen: x"))
 		now := &config.Loaded{Config: d.loaded.Config}
 		now.Config.Checks = check.All().With(check.IdentitySettings{Doubt: tt.doubt})
-		d.lookAgain(reading{loaded: now, mistakes: tt.mistakes})
+		d.takePuppet(reading{loaded: now, mistakes: tt.mistakes})
 		if used := d.settings.Load() == &now.Config; used != tt.used || d.config.Load().Error != "listen: x" {
 			t.Errorf("%s: used %v, want %v; the mistake is %q", tt.name, used, tt.used, d.config.Load().Error)
 		}

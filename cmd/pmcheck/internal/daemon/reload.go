@@ -12,7 +12,7 @@ import (
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
-// follow reloads, looks whether Puppet's configuration has changed, and updates the status line of the service manager,
+// follow reloads, reads Puppet's configuration when it has changed, and updates the status line of the service manager,
 // until ctx ends. It reads no file itself.
 func (d *Daemon) follow(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
@@ -21,7 +21,7 @@ func (d *Daemon) follow(ctx context.Context) {
 	said := ""
 	turned := d.monitor.State().Published
 	reloads := false // a reload is due
-	looks := false   // a look is
+	puppet := false  // it is time to read Puppet's configuration
 	busy := false    // a reading is under way
 	done := make(chan reading, 1)
 	for {
@@ -31,15 +31,15 @@ func (d *Daemon) follow(ctx context.Context) {
 		}
 		turned = d.feedWatchdog(turned)
 
-		// One reading at a time: a reload waits for the end of a look.
+		// One reading at a time: a reload waits for the end of the other.
 		if !busy && reloads {
 			d.source.read(done)
 			busy = true
 			reloads = false
-		} else if !busy && looks {
-			d.source.look(d.loaded, d.refuted(), done)
+		} else if !busy && puppet {
+			d.source.readPuppet(d.loaded, d.refuted(), done)
 			busy = true
-			looks = false
+			puppet = false
 		}
 
 		select {
@@ -50,7 +50,7 @@ func (d *Daemon) follow(ctx context.Context) {
 			d.monitor.AcceptHolds()
 			reloads = true
 		case <-tick.C:
-			looks = true
+			puppet = true
 		case r := <-done:
 			busy = false
 			d.take(r)
@@ -78,7 +78,7 @@ func (d *Daemon) feedWatchdog(turned time.Time) time.Time {
 // take uses what was read, if it is wanted.
 func (d *Daemon) take(r reading) {
 	if !r.reload {
-		d.lookAgain(r)
+		d.takePuppet(r)
 		return
 	}
 
@@ -105,9 +105,9 @@ func (d *Daemon) refuted() bool {
 	return isPending && d.monitor.State().Result.RefutesIdentity()
 }
 
-// lookAgain uses what a look at Puppet's configuration has found: an operator who corrects puppet.conf, or gives the
+// takePuppet uses what Puppet's configuration says now: an operator who corrects puppet.conf, or gives the
 // host another name, has nothing to reload.
-func (d *Daemon) lookAgain(r reading) {
+func (d *Daemon) takePuppet(r reading) {
 	if r.mistakes != nil || r.loaded == d.loaded {
 		return
 	}

@@ -62,7 +62,7 @@ func (s *Source) Start() (*config.Loaded, error) {
 
 // reading is what the files of the configuration say at one time.
 type reading struct {
-	reload   bool // an operator wants it used; otherwise it is a look at Puppet's configuration
+	reload   bool // an operator wants it used; otherwise it is of Puppet's configuration alone
 	loaded   *config.Loaded
 	mistakes error
 }
@@ -78,9 +78,9 @@ func (s *Source) read(done chan<- reading) {
 	}()
 }
 
-// look reads Puppet's configuration again, as read does, if one of its files has changed. The identity that was known
-// does not count if the master has refuted it.
-func (s *Source) look(inUse *config.Loaded, refuted bool, done chan<- reading) {
+// readPuppet reads Puppet's configuration again, as read does, if one of its files has changed. The identity that was
+// known does not count if the master has refuted it.
+func (s *Source) readPuppet(inUse *config.Loaded, refuted bool, done chan<- reading) {
 	again := s.again
 	known := s.options.Known
 	if refuted {

@@ -19,30 +19,30 @@ func (d *Daemon) Status(now time.Time) status.Status {
 	return status.New(facts, now)
 }
 
-// shareEvery is the shortest time from one look to the next.
+// shareEvery is the shortest time from one status to the next.
 const shareEvery = 25 * time.Millisecond
 
-// A look shows the status in the form T. Clients that wait for a look share it: any user of the host may ask as often,
+// shared has the status in the form T. Clients that wait for it share it: any user of the host may ask as often,
 // and read as slowly, as he likes, and neither balancers nor memory must suffer.
-type look[T any] struct {
+type shared[T any] struct {
 	mu    sync.Mutex
 	taken time.Time
 	shows T
 	err   error
 }
 
-// get returns a look that is not older than the question.
-func (l *look[T]) get(d *Daemon, show func(status.Status) (T, error)) (T, error) {
+// get returns a status that is not older than the question.
+func (s *shared[T]) get(d *Daemon, show func(status.Status) (T, error)) (T, error) {
 	asked := time.Now()
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 
-	if l.taken.Before(asked) {
-		time.Sleep(time.Until(l.taken.Add(shareEvery)))
-		l.taken = time.Now()
-		l.shows, l.err = show(d.Status(l.taken))
+	if s.taken.Before(asked) {
+		time.Sleep(time.Until(s.taken.Add(shareEvery)))
+		s.taken = time.Now()
+		s.shows, s.err = show(d.Status(s.taken))
 	}
-	return l.shows, l.err
+	return s.shows, s.err
 }
 
 // status returns a Status that does not say whether a held master is idle: that needs the kernel's connections.

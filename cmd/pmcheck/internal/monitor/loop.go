@@ -176,7 +176,7 @@ func (m *Monitor) start(ctx context.Context) {
 		names := m.config.Checks.Unit().Names
 		m.work.Go(func() {
 			systemd.WatchUnit(ctx, names, func(u systemd.UnitState) {
-				send(ctx, m.sights, sight{listeners: look(), unit: u})
+				send(ctx, m.sights, sight{listeners: listening(), unit: u})
 			})
 		})
 	}
@@ -280,7 +280,7 @@ func (m *Monitor) probe(ctx context.Context, s *subject) {
 	m.work.Go(func() {
 		o := outcome{subject: s, result: s.prober.Probe(ctx)}
 		if s.name == drain.Master {
-			o.listeners = look()
+			o.listeners = listening()
 		}
 		send(ctx, m.results, o)
 	})

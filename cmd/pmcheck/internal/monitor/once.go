@@ -48,7 +48,7 @@ func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []
 	unit := unitNow(ctx, c)
 	p := place{address: c.Probe.Address}
 	if c.Probe.Assumed {
-		s := sight{listeners: look(), unit: unit}
+		s := sight{listeners: listening(), unit: unit}
 		p = s.place(c.Probe.Address, c.Probe.Address, true)
 	}
 	found.unit(unit, p.another, now)
@@ -66,7 +66,7 @@ func Located(ctx context.Context, c config.Config) (located config.Config, doubt
 	}
 
 	inUse := c.Probe.Address
-	s := sight{listeners: look(), unit: unitNow(ctx, c)}
+	s := sight{listeners: listening(), unit: unitNow(ctx, c)}
 	p := s.place(inUse, inUse, false)
 	t := try(ctx, c.Probe, &puppetclient.Credentials{Files: c.Probe.Files}, p)
 	c.Probe.Address = cmp.Or(t.address, inUse)

@@ -18,8 +18,8 @@ import (
 )
 
 // The address of the probe is a guess as long as no source names it: a balancer on the master's own host may have
-// Puppet's port, and then another master of the pool answers there. This file finds out whose the answer is: look
-// observes, place decides, try looks behind the doors, and the loop goes where the master is.
+// Puppet's port, and then another master of the pool answers there. This file finds out whose the answer is:
+// listening observes, place decides, try looks behind the doors, and the loop goes where the master is.
 
 // sight is what the kernel and systemd say at one moment: who listens on this host, and which unit is the master's.
 type sight struct {
@@ -27,8 +27,8 @@ type sight struct {
 	unit      systemd.UnitState
 }
 
-// look returns the sockets that listen on this host; none if the kernel does not tell.
-func look() sockets.Listeners {
+// listening returns the sockets that listen on this host; none if the kernel does not tell.
+func listening() sockets.Listeners {
 	all, _ := sockets.AllListeners()
 	return all
 }
