@@ -105,6 +105,8 @@ func explainLeft(left *leave.Error, err error) *exitError {
 		e.status = exitTimeout
 	case leave.Silent:
 		e.hint = "systemctl restart pmcheck, or insist with --force"
+	case leave.Gone:
+		e.hint = "pmcheck status shows the holds; if the master is to leave all the same, run the command again"
 	default:
 		e.hint = "wait longer with --timeout, or insist with --force"
 		if isOnlyServer(left.Left) {

@@ -88,7 +88,7 @@ func guardOut(c *cli.Context, h *host, g *leave.Guard) error {
 		return guardAgain(c, g)
 	}
 	stopped, is := errors.AsType[*leave.Error](err)
-	if is && stopped.Kind == leave.Refused {
+	if is && stopped.Kind == leave.Gone {
 		h.progress.Done("not drained, serves until it stops: " + err.Error())
 		return nil
 	}

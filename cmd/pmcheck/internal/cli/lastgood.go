@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"os"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
@@ -27,8 +26,8 @@ func (g lastGood) keep(loaded *config.Loaded) {
 		return
 	}
 	within(keepTime, func() {
-		kept, err := os.ReadFile(g.Path())
-		if err == nil && bytes.Equal(kept, loaded.Content) {
+		kept := config.Options{File: g.Path()}.Open().Content
+		if kept != nil && bytes.Equal(kept, loaded.Content) {
 			return
 		}
 		_ = g.Write(loaded.Content)

@@ -1,10 +1,11 @@
 package cli
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
@@ -38,15 +39,32 @@ func TestACommandGoesOnWithTheLastGoodConfiguration(t *testing.T) {
 	}
 }
 
-// TestAFileSystemThatHangsKeepsNoCommand: nothing writes to the FIFO.
+// TestAFileSystemThatHangsKeepsNoCommand: the command goes on after keepTime.
 func TestAFileSystemThatHangsKeepsNoCommand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answers := make(chan struct{})
+		defer close(answers)
+		began := time.Now()
+		within(keepTime, func() { <-answers })
+		if took := time.Since(began); took != keepTime {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+// TestACopyOfAnySizeIsReplaced: what is kept is compared with what is to be kept, and a copy that is too large to be a
+// configuration is not read for that.
+func TestACopyOfAnySizeIsReplaced(t *testing.T) {
 	copied := lastGood{systemd.RuntimeFile{Dir: t.TempDir(), Name: "last-good.yaml"}}
-	if err := syscall.Mkfifo(copied.Path(), 0o600); err != nil {
+	good := &config.Loaded{Content: []byte("max_out: 3\n")}
+	if err := os.WriteFile(copied.Path(), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	began := time.Now()
-	copied.keep(&config.Loaded{Content: []byte("max_out: 3\n")})
-	if took := time.Since(began); took > 3*keepTime {
-		t.Errorf("it took %s", took)
+	if err := os.Truncate(copied.Path(), 1<<40); err != nil {
+		t.Fatal(err)
+	}
+	copied.keep(good)
+	if kept, err := os.ReadFile(copied.Path()); err != nil || !bytes.Equal(kept, good.Content) {
+		t.Errorf("kept %d bytes, %v", len(kept), err)
 	}
 }

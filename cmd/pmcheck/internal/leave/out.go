@@ -46,13 +46,14 @@ type Request struct {
 // Kind is the kind of an Error.
 type Kind int
 
-// The kinds. After Refused and Silent, no hold of this call is left, unless it could not be lifted. A stop is refused
-// only if its hold is gone. After NotIdle, the hold stays, and is leaving unless it was firm
+// The kinds. After Refused, Gone and Silent, no hold of this call is left, unless it could not be lifted. A stop is
+// never refused. After NotIdle, the hold stays, and is leaving unless it was firm
 // from the start or the service stops in any case.
 const (
 	Refused Kind = iota // the last server, or a slot or a turn that did not come
 	NotIdle             // balancers were not told, or agents are left
 	Silent              // the daemon does not answer, and runs or may start
+	Gone                // another party has lifted or replaced the hold, or it has ended
 )
 
 // Error says why a master has not left as asked.
@@ -89,7 +90,7 @@ func Out(ctx context.Context, w World, r Request) (set drain.Hold, err error) {
 	d := &departure{world: w, want: r, policy: p, state: begin(p, time.Now())}
 	err = d.out(ctx)
 	if errors.Is(err, errGone) {
-		return drain.Hold{}, &Error{Kind: Refused, Text: err.Error()}
+		return drain.Hold{}, &Error{Kind: Gone, Text: err.Error()}
 	}
 	if err != nil && !d.state.isTold() {
 		err = errors.Join(d.retreat(), err)
