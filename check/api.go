@@ -35,14 +35,14 @@ func questions(environment string) []string {
 	}
 }
 
-// An answer is what the master said to one question.
-type answer struct {
-	puppetclient.Answer
+// A response is what the master said to one question.
+type response struct {
+	puppetclient.Response
 	path  string
 	named bool // it is about a service, not about the master
 }
 
-// word returns the state in an answer: the state of a service, running for a master that is alive, or plain text.
+// word returns the state in a response: the state of a service, running for a master that is alive, or plain text.
 func word(body []byte) string {
 	var said struct {
 		State string `json:"state"`
@@ -60,11 +60,11 @@ func word(body []byte) string {
 }
 
 // isPool reports whether the service that knows the pool of JRubies was asked.
-func (a answer) isPool() bool { return strings.Contains(a.path, "jruby-metrics") && !a.named }
+func (a response) isPool() bool { return strings.Contains(a.path, "jruby-metrics") && !a.named }
 
-// absent reports whether the answer may mean only that this server speaks another
+// absent reports whether the response may mean only that this server speaks another
 // generation, so that neither its routes nor its access rules contain the path.
-func (a answer) absent() bool {
+func (a response) absent() bool {
 	switch a.Status {
 	case http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound:
 		return true
@@ -74,18 +74,18 @@ func (a answer) absent() bool {
 
 // elsewhere reports whether another question must be asked. That a service of metrics is
 // not running says nothing about the master.
-func (a answer) elsewhere() bool { return a.absent() || a.isPool() && a.fault() != nil }
+func (a response) elsewhere() bool { return a.absent() || a.isPool() && a.fault() != nil }
 
 // denied reports whether the master itself has denied the question by its auth.conf, to the certificate of this
 // host: both ends of the connection have proved who they are. Another program, or a master that was asked
 // without a certificate, has another reason for a 403.
-func (a answer) denied() bool {
+func (a response) denied() bool {
 	return a.Proved && a.Status == http.StatusForbidden && bytes.HasPrefix(a.Body, []byte("Forbidden request:"))
 }
 
-// deniesStatus reports whether the answers to all questions say that the auth.conf of the master denies the whole
+// deniesStatus reports whether the responses to all questions say that the auth.conf of the master denies the whole
 // Status API, and that no older generation is there instead.
-func deniesStatus(all []answer) bool {
+func deniesStatus(all []response) bool {
 	for _, a := range all {
 		olderAndMissing := !strings.HasPrefix(a.path, statusAPI) && a.Status == http.StatusNotFound
 		if !a.denied() && !olderAndMissing {
@@ -96,7 +96,7 @@ func deniesStatus(all []answer) bool {
 }
 
 // fault returns nil if the master reports that it is running, which is always with status 200.
-func (a answer) fault() *Fault {
+func (a response) fault() *Fault {
 	fail := func(r Reason, what string) *Fault {
 		return &Fault{Reason: r, Err: errors.New(a.URL + ": " + what)}
 	}
@@ -130,10 +130,10 @@ func (a answer) fault() *Fault {
 	return fail(HTTPError, fmt.Sprintf("HTTP status %d %s", a.Status, http.StatusText(a.Status)))
 }
 
-// request asks the master once, in as many questions as that takes, and returns what the answer says.
+// request asks the master once, in as many questions as that takes, and returns what the response says.
 func (p *Prober) request(ctx context.Context) Result {
 	a, err := p.ask(ctx)
-	r := Result{Answer: a.Answer, Fault: faultOf(err)}
+	r := Result{Response: a.Response, Fault: faultOf(err)}
 	if err == nil {
 		r.Fault = a.fault()
 	}
@@ -157,9 +157,9 @@ func (p *Prober) request(ctx context.Context) Result {
 	return r
 }
 
-// pool returns the pool in an answer. If the answer shows no instance, pool asks again: an instance that
+// pool returns the pool in a response. If the response shows no instance, pool asks again: an instance that
 // is being handed over is not counted for a moment.
-func (p *Prober) pool(ctx context.Context, a answer) (*Pool, error) {
+func (p *Prober) pool(ctx context.Context, a response) (*Pool, error) {
 	pool, err := parsePool(a.Body)
 	if err != nil || pool.Ready() > 0 {
 		return pool, err
@@ -167,13 +167,13 @@ func (p *Prober) pool(ctx context.Context, a answer) (*Pool, error) {
 
 	again, err := p.put(ctx, a.path)
 	if err != nil || again.fault() != nil {
-		return pool, nil // the first answer stands
+		return pool, nil // the first response stands
 	}
 	return parsePool(again.Body)
 }
 
 // ask asks what the last search has found. If the server seems to speak another generation, ask searches again.
-func (p *Prober) ask(ctx context.Context) (answer, error) {
+func (p *Prober) ask(ctx context.Context) (response, error) {
 	if p.Service != "" {
 		return p.put(ctx, statusAPI+"simple/"+url.PathEscape(p.Service))
 	}
@@ -199,17 +199,17 @@ func (p *Prober) ask(ctx context.Context) (answer, error) {
 
 // stands reports whether another search would end with the same denial. What was denied before both sides were
 // proved, as while a file of this host was missing, is searched for again once they are.
-func (p *Prober) stands(denial answer) bool { return p.provedAll || !denial.Proved }
+func (p *Prober) stands(denial response) bool { return p.provedAll || !denial.Proved }
 
 // search asks the questions that first does not answer, until one is answered. If no question is, search returns a
 // denial, which says more than a missing path.
-func (p *Prober) search(ctx context.Context, first answer) (answer, error) {
+func (p *Prober) search(ctx context.Context, first response) (response, error) {
 	p.noPool = first.fault()
 	p.denies = false
 	p.provedAll = first.Proved
 	p.searched = time.Time{} // until all questions are answered
 
-	all := []answer{first}
+	all := []response{first}
 	for _, path := range questions(p.Environment) {
 		if path == first.path {
 			continue
@@ -232,9 +232,9 @@ func (p *Prober) search(ctx context.Context, first answer) (answer, error) {
 	return p.conclude(all), nil
 }
 
-// conclude returns the answer that stands for a search in which no question was answered: the last denial or, if the
-// server lacks all paths, the first answer.
-func (p *Prober) conclude(all []answer) answer {
+// conclude returns the response that stands for a search in which no question was answered: the last denial or, if the
+// server lacks all paths, the first response.
+func (p *Prober) conclude(all []response) response {
 	last := all[0]
 	for _, a := range all {
 		if a.Status == http.StatusForbidden {
@@ -262,7 +262,7 @@ func (p *Prober) remember(question string) {
 }
 
 // put puts one question.
-func (p *Prober) put(ctx context.Context, path string) (answer, error) {
+func (p *Prober) put(ctx context.Context, path string) (response, error) {
 	a, err := p.Do(ctx, path)
-	return answer{Answer: a, path: path, named: p.Service != ""}, err
+	return response{Response: a, path: path, named: p.Service != ""}, err
 }

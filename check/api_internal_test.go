@@ -32,7 +32,7 @@ func TestOnlyRunningIsOK(t *testing.T) {
 		{"denied", puppet3, 403, "", AuthDenied},
 	} {
 		got := OK
-		a := answer{puppetclient.Answer{Status: tt.status, Body: []byte(tt.body)}, questions("")[tt.asked], false}
+		a := response{puppetclient.Response{Status: tt.status, Body: []byte(tt.body)}, questions("")[tt.asked], false}
 		if fault := a.fault(); fault != nil {
 			got = fault.Reason
 		}
@@ -50,7 +50,7 @@ func FuzzAnswer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
 		for _, path := range questions("") {
-			fault := answer{puppetclient.Answer{Status: status, Body: body}, path, false}.fault()
+			fault := response{puppetclient.Response{Status: status, Body: body}, path, false}.fault()
 			if fault == nil && status != 200 {
 				t.Errorf("%s: status %d with %q counts as OK", path, status, body)
 			}
@@ -65,10 +65,10 @@ func FuzzAnswer(f *testing.F) {
 func TestASearchThatIsCutOffConcludesNothing(t *testing.T) {
 	cut, cancel := context.WithCancel(t.Context())
 	cancel()
-	denied := puppetclient.Answer{Status: 403, Body: []byte("Forbidden request: "), Proved: true}
+	denied := puppetclient.Response{Status: 403, Body: []byte("Forbidden request: "), Proved: true}
 	p := &Prober{searched: time.Now(), found: questions("")[4], denies: true, provedAll: true}
 	p.Address, p.Credentials = "127.0.0.1:1", &puppetclient.Credentials{}
-	if a, err := p.search(cut, answer{Answer: denied, path: questions("")[4]}); err == nil {
+	if a, err := p.search(cut, response{Response: denied, path: questions("")[4]}); err == nil {
 		t.Fatalf("%d without any master", a.Status)
 	}
 	if !p.searched.IsZero() || p.denies {

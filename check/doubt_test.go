@@ -26,7 +26,7 @@ func TestADenialByAuthConfIsNoFault(t *testing.T) {
 	const status = "/status/v1/"
 	deny := func(m *checktest.Master, paths ...string) {
 		for _, path := range paths {
-			m.SetAnswer(path, 403, "Forbidden request: "+path+" (method :get). Please see the server logs for details.")
+			m.SetResponse(path, 403, "Forbidden request: "+path+" (method :get). Please see the server logs for details.")
 		}
 	}
 	everything := []string{status + "services/jruby-metrics", status + "services/pe-jruby-metrics",
@@ -61,7 +61,7 @@ func TestADenialByAuthConfIsNoFault(t *testing.T) {
 		}, check.OK, false},
 		{"an older generation is allowed", func(m *checktest.Master, _ *check.Prober) {
 			deny(m, everything...)
-			m.SetAnswer(older[0], 200, `{"is_alive":true,"version":"5.5.22"}`)
+			m.SetResponse(older[0], 200, `{"is_alive":true,"version":"5.5.22"}`)
 		}, check.OK, false},
 
 		{"our key is missing", func(m *checktest.Master, _ *check.Prober) {
@@ -102,24 +102,24 @@ func TestADenialByAuthConfIsNoFault(t *testing.T) {
 		}, check.AuthDenied, false},
 		{"another program", func(m *checktest.Master, _ *check.Prober) {
 			for _, path := range everything {
-				m.SetAnswer(path, 403, "<h1>403 Forbidden</h1>")
+				m.SetResponse(path, 403, "<h1>403 Forbidden</h1>")
 			}
 		}, check.AuthDenied, false},
 		{"one path is answered by another program", func(m *checktest.Master, _ *check.Prober) {
 			deny(m, but(status+"simple")...)
-			m.SetAnswer(status+"simple", 403, "Forbidden")
+			m.SetResponse(status+"simple", 403, "Forbidden")
 		}, check.AuthDenied, false},
 		{"one path is missing", func(m *checktest.Master, _ *check.Prober) {
 			deny(m, but(status+"simple/master")...)
-			m.SetAnswer(status+"simple/master", 404, "")
+			m.SetResponse(status+"simple/master", 404, "")
 		}, check.AuthDenied, false},
 		{"one path fails", func(m *checktest.Master, _ *check.Prober) {
 			deny(m, but(status+"simple")...)
-			m.SetAnswer(status+"simple", 500, "")
+			m.SetResponse(status+"simple", 500, "")
 		}, check.HTTPError, false},
 		{"the master says that it fails", func(m *checktest.Master, _ *check.Prober) {
 			deny(m, but(status+"simple/server")...)
-			m.SetAnswer(status+"simple/server", 503, "error")
+			m.SetResponse(status+"simple/server", 503, "error")
 		}, check.StateError, false},
 		{"a service beside the master, which may not be there", func(m *checktest.Master, p *check.Prober) {
 			m.Set(checktest.Denied)
@@ -183,10 +183,10 @@ func TestADenialOfAStartingMasterIsAskedForAgain(t *testing.T) {
 
 	const status = "/status/v1/"
 	for _, early := range []string{"services/jruby-metrics", "services/pe-jruby-metrics", "simple/server"} {
-		m.SetAnswer(status+early, 404, "")
+		m.SetResponse(status+early, 404, "")
 	}
 	for _, late := range []string{"simple/master", "simple"} {
-		m.SetAnswer(status+late, 403, "Forbidden request: "+status+late)
+		m.SetResponse(status+late, 403, "Forbidden request: "+status+late)
 	}
 	m.Set(checktest.Running)
 	wantReason(t, p.Probe(t.Context()), check.AuthDenied)
@@ -207,7 +207,7 @@ func TestADenialOfAStartingMasterIsAskedForAgain(t *testing.T) {
 	wantQuestions(t, m, 1, func() { wantReason(t, p.Probe(t.Context()), check.AuthDenied) })
 }
 
-// TestADenialEndsWithWhatProvedIt: what pmcheck concluded from all questions at once is not believed of one answer.
+// TestADenialEndsWithWhatProvedIt: what pmcheck concluded from all questions at once is not believed of one response.
 func TestADenialEndsWithWhatProvedIt(t *testing.T) {
 	m := newMaster(t)
 	m.Set(checktest.Denied)
@@ -507,7 +507,7 @@ func TestAKeptConnectionDoesNotProveThatNewOnesComeIn(t *testing.T) {
 	}
 }
 
-// TestAnAnswerAfterATimeoutDoesNotEmptyTheQueue: a master without descriptors is slow once. Its next answer, on the
+// TestAnAnswerAfterATimeoutDoesNotEmptyTheQueue: a master without descriptors is slow once. Its next response, on the
 // kept connection, must not make it healthy for as long as two looks take.
 func TestAnAnswerAfterATimeoutDoesNotEmptyTheQueue(t *testing.T) {
 	t.Parallel()

@@ -27,7 +27,7 @@ func TestNamesInCertificatesAreBounded(t *testing.T) {
 		NotAfter:     now.AddDate(1, 0, 0),
 	}
 	list := &x509.RevocationList{Issuer: shown.Subject, NextUpdate: shown.NotAfter}
-	r := Result{Answer: puppetclient.Answer{
+	r := Result{Response: puppetclient.Response{
 		Server: shown,
 		Own:    shown,
 		CAs:    []*x509.Certificate{shown},
@@ -48,13 +48,13 @@ func TestNamesInCertificatesAreBounded(t *testing.T) {
 	}
 }
 
-// FuzzPuppetDB: only an answer of 200 that says running is fine, and little of any answer is kept.
+// FuzzPuppetDB: only a response of 200 that says running is fine, and little of any response is kept.
 func FuzzPuppetDB(f *testing.F) {
 	f.Add(200, []byte(`{"state":"running","status":{"read_db_up?":true}}`))
 	f.Add(503, []byte(`{"state":"error"}`))
 	f.Add(200, []byte(`{"state":"\u001b[2J`+strings.Repeat("x", 1000)+`"}`))
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
-		a := puppetclient.Answer{URL: "https://puppetdb:8081/status", Status: status, Body: body}
+		a := puppetclient.Response{URL: "https://puppetdb:8081/status", Status: status, Body: body}
 		got := newFinding(CheckPuppetDB).readPuppetDB(a)
 		if got.State == StateOK && (status != 200 || got.Value != "running") || got.Health != "" {
 			t.Errorf("%d %q: %+v", status, body, got)

@@ -90,7 +90,7 @@ type poolCheck struct {
 
 // poolMemory is what is remembered of a pool.
 type poolMemory struct {
-	found    Finding   // the last finding for an answer
+	found    Finding   // the last finding for a response
 	started  bool      // all instances have been ready at once since the last start, or WarmingMax is over
 	since    time.Time // when instances began to be missing, after a start or a flush
 	empty    time.Time // when the last instance was lost; zero while there is one
@@ -135,7 +135,7 @@ func (s *Seen) Recall(left Stuck) {
 // observe returns the finding for a result. What it cannot find out is unknown, and never
 // counts against the master: older servers lack the service, or have another format. But what was found of the pool
 // stays until the pool says otherwise: it lasts while the master is silent, and a pool that does not serve
-// outlasts answers without a pool.
+// outlasts responses without a pool.
 func (c *poolCheck) observe(r Result, now time.Time) Finding {
 	c.follow(r.Listener)
 
@@ -215,7 +215,7 @@ func hasNoPool(r Result) bool {
 	return fault != nil && fault.Reason == NoStatusAPI
 }
 
-// find returns the finding for an answer.
+// find returns the finding for a response.
 func (c *poolCheck) find(r Result, now time.Time) Finding {
 	if r.Pool == nil {
 		return c.withoutPool(r, now)
@@ -233,7 +233,7 @@ func (c *poolCheck) find(r Result, now time.Time) Finding {
 	return f
 }
 
-// withoutPool returns the finding for an answer that does not show the pool.
+// withoutPool returns the finding for a response that does not show the pool.
 func (c *poolCheck) withoutPool(r Result, now time.Time) Finding {
 	hasStarted := c.found.Health == Warming && now.Sub(c.since) >= c.WarmingMax
 	if outOfService(c.found) && !hasStarted {
@@ -460,7 +460,7 @@ func oldest(loans []Loan) string {
 	return found.Request + " for " + text.Age(found.age())
 }
 
-// poolStatus is the answer of the service jruby-metrics at level debug.
+// poolStatus is the response of the service jruby-metrics at level debug.
 type poolStatus struct {
 	Status struct {
 		Experimental struct {
@@ -503,7 +503,7 @@ type poolLoan struct {
 	} `json:"reason"`
 }
 
-// Bounds on what is kept of an answer.
+// Bounds on what is kept of a response.
 const (
 	maxPath    = 120    // bytes of a request's method and path
 	maxLock    = 40     // bytes of the state of the lock

@@ -166,7 +166,7 @@ func TestAJudgeLeavesNoDoubtfulMemory(t *testing.T) {
 }
 
 // TestAGuessedIdentityIsASecondDoubt: the first probes of a new daemon meet a saturated master, of which another
-// daemon has left an answer.
+// daemon has left a response.
 func TestAGuessedIdentityIsASecondDoubt(t *testing.T) {
 	for _, tt := range []struct {
 		name    string

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The form of the answer was recorded from Puppet Server 7.9.5.
+// The form of the response was recorded from Puppet Server 7.9.5.
 func TestRecordedPoolIsRead(t *testing.T) {
 	want := &Pool{
 		Size: 3,

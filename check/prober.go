@@ -14,7 +14,7 @@ import (
 
 const (
 	// MaxPending is how long a request should be left pending at most. Jetty ends a connection
-	// after 30 s without an answer.
+	// after 30 s without a response.
 	MaxPending = 30 * time.Second
 	// AcceptTime is how long a process may take to accept a connection. A full garbage
 	// collection, or one after the other, takes up to a second, however short Wait is.
@@ -27,8 +27,8 @@ const (
 type Prober struct {
 	// Client sends the requests. Its Timeout is how long one may stay pending.
 	puppetclient.Client
-	// Wait is how long a Probe waits for the answer; 0 means Timeout. The request then stays
-	// pending, and the next Probe waits for the same answer: on a master that is
+	// Wait is how long a Probe waits for the response; 0 means Timeout. The request then stays
+	// pending, and the next Probe waits for the same response: on a master that is
 	// saturated, a new connection gets no further than an old one.
 	Wait time.Duration
 	// Service is a service of the Status API to ask for by name, such as ca or
@@ -52,13 +52,13 @@ type Prober struct {
 
 	mu        sync.Mutex  // held during a probe
 	pending   chan Result // of the request under way, which ends within Timeout; nil without one
-	last      Result      // the last one with an answer, or with a fault other than silence
+	last      Result      // the last one with a response, or with a fault other than silence
 	found     string      // what the master's generation answers, by the last search
 	searched  time.Time   // when that was; zero if another version may have been started
 	denies    bool        // by the last search, auth.conf denies the whole Status API
 	inPart    bool        // by the last search, some of it is denied, and the rest is missing
 	provedAll bool        // both sides were proved in the last search
-	noPool    error       // why its answers have no pool
+	noPool    error       // why its responses have no pool
 	queued    time.Time   // since when it has left connections waiting each time; zero if not the last time
 }
 
@@ -78,8 +78,8 @@ type Listening struct {
 //
 // The first Probe waits for the files: see Credentials.Ready.
 //
-// An answer on a kept connection does not prove that new ones come in. If connections wait to be accepted in two
-// probes, a second apart, or after a probe without an answer, Probe finds out whether the process accepts them: it may
+// A response on a kept connection does not prove that new ones come in. If connections wait to be accepted in two
+// probes, a second apart, or after a probe without a response, Probe finds out whether the process accepts them: it may
 // ask once more, and take another 2 × AcceptTime.
 func (p *Prober) Probe(ctx context.Context) Result {
 	p.mu.Lock()
@@ -135,7 +135,7 @@ func (p *Prober) withSocket(r Result) Result {
 	r.Listener = socket.ID
 	r.Waiting = socket.Waiting
 
-	acceptsNow := r.Handshake // the connection of this very answer is new
+	acceptsNow := r.Handshake // the connection of this very response is new
 	if r.Waiting == 0 || acceptsNow {
 		p.queued = time.Time{}
 	} else if p.queued.IsZero() {
@@ -159,7 +159,7 @@ func (p *Prober) listening() Listening {
 // overdue reports whether the master has left connections waiting twice, a second apart: it may have stopped to
 // accept them, without descriptors for example. In a herd of agents the queue is empty again the next time.
 func (p *Prober) overdue() bool {
-	const second = 9 * time.Second / 10 // less what one answer may take longer than another
+	const second = 9 * time.Second / 10 // less what one response may take longer than another
 	return !p.queued.IsZero() && time.Since(p.queued) >= second
 }
 
@@ -217,8 +217,8 @@ func (p *Prober) located(refused *Fault) *Fault {
 	return &Fault{Reason: refused.Reason, Err: fmt.Errorf("%w; %s", refused.Err, where)}
 }
 
-// await waits for the answer to the request that is pending, or to a new one. If it does not
-// come soon, await finds out whether the master accepts connections. Without an answer, the result
+// await waits for the response to the request that is pending, or to a new one. If it does not
+// come soon, await finds out whether the master accepts connections. Without a response, the result
 // is the last one, with another fault.
 func (p *Prober) await(ctx context.Context) (r Result, answered bool) {
 	if p.pending == nil {
@@ -265,7 +265,7 @@ func (p *Prober) silence(accepts bool, err error) *Fault {
 	return &Fault{Reason: puppetclient.Timeout, Err: errors.New(said)}
 }
 
-// unanswered returns the result without an answer, which has of the last result what is true without one: the
+// unanswered returns the result without a response, which has of the last result what is true without one: the
 // certificates and files, and what was doubted.
 func (p *Prober) unanswered(ctx context.Context) Result {
 	r := p.last
@@ -273,7 +273,7 @@ func (p *Prober) unanswered(ctx context.Context) Result {
 	if noneBefore {
 		reading, cancel := context.WithTimeout(ctx, AcceptTime) // the file system may hang
 		defer cancel()
-		r.Answer = p.Known(reading)
+		r.Response = p.Known(reading)
 	}
 
 	r.Status = 0
@@ -285,7 +285,7 @@ func (p *Prober) unanswered(ctx context.Context) Result {
 	return r
 }
 
-// receive waits for the answer that is pending. It takes an answer that is already there, however short wait is.
+// receive waits for the response that is pending. It takes a response that is already there, however short wait is.
 func (p *Prober) receive(ctx context.Context, wait time.Duration) (r Result, answered bool) {
 	select {
 	case r = <-p.pending:
@@ -299,13 +299,13 @@ func (p *Prober) receive(ctx context.Context, wait time.Duration) (r Result, ans
 
 // Result is what one probe found out. It is immutable once returned.
 type Result struct {
-	puppetclient.Answer               // to what was asked last; without its body
-	Asked               time.Time     // when the probe began
-	Took                time.Duration // until the answer was read, or the probe gave up
-	Fault               *Fault        // nil if the master answered that it is running, or Denied
-	Saturated           bool          // the master does not answer, but accepts connections
-	Pool                *Pool         // of JRubies; nil if the answer has none
-	PoolErr             error         // why there is no Pool, of a master that has answered
+	puppetclient.Response               // to what was asked last; without its body
+	Asked                 time.Time     // when the probe began
+	Took                  time.Duration // until the response was read, or the probe gave up
+	Fault                 *Fault        // nil if the master answered that it is running, or Denied
+	Saturated             bool          // the master does not answer, but accepts connections
+	Pool                  *Pool         // of JRubies; nil if the response has none
+	PoolErr               error         // why there is no Pool, of a master that has answered
 
 	// Denied is set if the master says nothing of itself, and agents are served: its auth.conf, which masters share,
 	// denies the whole Status API to the certificate of this host, or the master, which is verified, requires a
@@ -315,7 +315,7 @@ type Result struct {
 	Waiting  int    // see Listening.Waiting; 0 if it is not known
 }
 
-// Doubted reports whether the answer left open something that pmcheck finds out otherwise: one end of the TLS
+// Doubted reports whether the response left open something that pmcheck finds out otherwise: one end of the TLS
 // connection has not proved who it is, the identity is guessed, the files are not all in use, or auth.conf denies the
 // status.
 func (r Result) Doubted() bool {

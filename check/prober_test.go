@@ -41,10 +41,10 @@ func TestEachGenerationIsFoundAndRemembered(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			m := newMaster(t)
 			for _, newer := range paths[:i] {
-				m.SetAnswer(newer, 404, "")
+				m.SetResponse(newer, 404, "")
 			}
 			if i > 3 {
-				m.SetAnswer(paths[i], 200, `{"is_alive":true,"version":"3.8.7"}`)
+				m.SetResponse(paths[i], 200, `{"is_alive":true,"version":"3.8.7"}`)
 			}
 			p := newProber(t, m)
 			r := p.Probe(t.Context())
@@ -70,9 +70,9 @@ func TestOlderGenerationsAreAskedForAnEnvironmentThatTheyHave(t *testing.T) {
 		path, _, _ := strings.Cut(want, "?")
 		for _, newer := range []string{"/status/v1/services/jruby-metrics", "/status/v1/simple/server",
 			"/status/v1/simple/master", "/status/v1/simple", "/puppet/v3/status/pmcheck"} {
-			m.SetAnswer(newer, 404, "")
+			m.SetResponse(newer, 404, "")
 		}
-		m.SetAnswer(path, 200, `{"is_alive":true,"version":"3.8.7"}`)
+		m.SetResponse(path, 200, `{"is_alive":true,"version":"3.8.7"}`)
 		p := newProber(t, m)
 		p.Environment = "dev_1"
 		r := p.Probe(t.Context())
@@ -97,13 +97,13 @@ func TestProbeReadsThePool(t *testing.T) {
 		{"a count of zero is confirmed", func(m *checktest.Master) { m.SetPool(check.Pool{Size: 2}) }, check.OK, true,
 			[2]int64{2, 2}},
 		{"under its name in PE", func(m *checktest.Master) {
-			m.SetAnswer(path, 404, "not found")
-			m.SetAnswer("/status/v1/services/pe-jruby-metrics", 200, full)
+			m.SetResponse(path, 404, "not found")
+			m.SetResponse("/status/v1/services/pe-jruby-metrics", 200, full)
 		}, check.OK, true, [2]int64{2, 1}},
-		{"denied", func(m *checktest.Master) { m.SetAnswer(path, 403, "") }, check.OK, false, [2]int64{3, 1}},
-		{"in another format", func(m *checktest.Master) { m.SetAnswer(path, 200, `{"state":"running"}`) }, check.OK, false,
+		{"denied", func(m *checktest.Master) { m.SetResponse(path, 403, "") }, check.OK, false, [2]int64{3, 1}},
+		{"in another format", func(m *checktest.Master) { m.SetResponse(path, 200, `{"state":"running"}`) }, check.OK, false,
 			[2]int64{1, 1}},
-		{"not running", func(m *checktest.Master) { m.SetAnswer(path, 503, `{"state":"unknown"}`) }, check.OK, false,
+		{"not running", func(m *checktest.Master) { m.SetResponse(path, 503, `{"state":"unknown"}`) }, check.OK, false,
 			[2]int64{3, 3}},
 		{"denied, as all else: the server logs each as an error", func(m *checktest.Master) { m.Set(checktest.Denied) },
 			check.OK, false, [2]int64{7, 1}},
@@ -321,7 +321,7 @@ func TestHostileServerIsAFault(t *testing.T) {
 	wait := func(c net.Conn) { io.Copy(io.Discard, c) }
 	answer := func(text string) func(net.Conn) {
 		return func(c net.Conn) {
-			c.Read(make([]byte, 1<<10)) // net/http refuses an answer that comes before the request
+			c.Read(make([]byte, 1<<10)) // net/http refuses a response that comes before the request
 			io.WriteString(c, text)
 			wait(c)
 		}

@@ -115,8 +115,8 @@ func checkPuppetDB(ctx context.Context, client *puppetclient.Client) Finding {
 	return f
 }
 
-// readPuppetDB returns the finding for an answer of PuppetDB.
-func (f Finding) readPuppetDB(a puppetclient.Answer) Finding {
+// readPuppetDB returns the finding for a response of PuppetDB.
+func (f Finding) readPuppetDB(a puppetclient.Response) Finding {
 	var s struct {
 		State string `json:"state"` // starting during maintenance, error without its database
 	}

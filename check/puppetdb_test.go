@@ -21,7 +21,7 @@ func newPuppetDB(m *checktest.Master, own, address string) *check.Scheduled {
 
 func TestPuppetDBIsHealthyDownOrUnknown(t *testing.T) {
 	canned := func(status int, body string) func(*checktest.Master) {
-		return func(m *checktest.Master) { m.SetAnswer("/status/v1/services/puppetdb-status", status, body) }
+		return func(m *checktest.Master) { m.SetResponse("/status/v1/services/puppetdb-status", status, body) }
 	}
 	state := func(s checktest.State) func(*checktest.Master) { return func(m *checktest.Master) { m.Set(s) } }
 	for _, tt := range []struct {

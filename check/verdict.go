@@ -61,7 +61,7 @@ func (v Verdict) Same(w Verdict) bool { return v.Health == w.Health && v.Reason 
 //
 // A good result makes a master healthy at once: a balancer has a rise of its own. A fault of the master makes it
 // unhealthy at once. But a master that is saturated is busy, until it has left all probes unanswered
-// for StuckAfter since its last good answer: a herd of agents saturates every master alike, and
+// for StuckAfter since its last good response: a herd of agents saturates every master alike, and
 // taking one out finishes the others.
 //
 // A fault that says nothing about the master, such as a file of this host that is missing, leaves the last verdict to
@@ -72,22 +72,22 @@ type Judge struct {
 
 	latest  Verdict
 	good    Memory // zero once the master has had another fault than saturation
-	doubted bool   // pmcheck was in doubt about the last good answer: see Result.Doubted
+	doubted bool   // pmcheck was in doubt about the last good response: see Result.Doubted
 	another bool   // good is the memory of another Judge
 }
 
-// Memory is what a Judge remembers of a master: its last good answer. A daemon leaves it to the next, whose first
+// Memory is what a Judge remembers of a master: its last good response. A daemon leaves it to the next, whose first
 // probes may meet a master that is saturated.
 type Memory struct {
-	Answered time.Time // when the answer was read
+	Answered time.Time // when the response was read
 	Listener string    // see Listening.ID
 }
 
 // Verdict returns the conclusion so far. It may have expired: see Verdict.At.
 func (j *Judge) Verdict() Verdict { return j.latest }
 
-// Memory returns what may be left to another Judge. It is zero if the master has not given a good answer, has had
-// a fault since, or gave its answer while pmcheck was in doubt about something else: two doubts are no 200.
+// Memory returns what may be left to another Judge. It is zero if the master has not given a good response, has had
+// a fault since, or gave its response while pmcheck was in doubt about something else: two doubts are no 200.
 func (j *Judge) Memory() Memory {
 	if j.doubted {
 		return Memory{}
@@ -96,7 +96,7 @@ func (j *Judge) Memory() Memory {
 }
 
 // Recall makes a new Judge go on from the memory of another. The memory is only used for a master that
-// is saturated, that listens on the same socket as then, so that it is the same process, and whose answer is younger
+// is saturated, that listens on the same socket as then, so that it is the same process, and whose response is younger
 // than StuckAfter and not in the future; and only while pmcheck is in no doubt about anything else.
 func (j *Judge) Recall(m Memory) {
 	if m.Listener == "" {
@@ -146,7 +146,7 @@ func (j *Judge) lasts(r Result) bool {
 	return isKnown && !answeredByAnother
 }
 
-// answeredLately reports whether the process that is saturated has given a good answer within StuckAfter, and has
+// answeredLately reports whether the process that is saturated has given a good response within StuckAfter, and has
 // had no other fault since.
 func (j *Judge) answeredLately(r Result) bool {
 	if j.good.Answered.IsZero() || j.good.Listener != r.Listener {

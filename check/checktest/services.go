@@ -23,14 +23,14 @@ type canned struct {
 	body   string
 }
 
-// SetAnswer sets the answer to requests for a path, whatever their query. What a state answers by
+// SetResponse sets the response to requests for a path, whatever their query. What a state answers by
 // itself, as Denied does, goes before it, as does the pool of JRubyStuck.
-func (m *Master) SetAnswer(path string, status int, body string) {
-	m.setAnswers(path, canned{status: status, body: body})
+func (m *Master) SetResponse(path string, status int, body string) {
+	m.setResponses(path, canned{status: status, body: body})
 }
 
-// setAnswers sets the answers to a path, one for each request. The last one stays.
-func (m *Master) setAnswers(path string, list ...canned) {
+// setResponses sets the responses to a path, one for each request. The last one stays.
+func (m *Master) setResponses(path string, list ...canned) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.answers == nil {
@@ -43,20 +43,22 @@ func (m *Master) setAnswers(path string, list ...canned) {
 // The last one stays. By default there are four JRubies, all of them free. A server that has not locked its pool
 // reports as LockSince when it started.
 func (m *Master) SetPool(first check.Pool, next ...check.Pool) {
-	list := []canned{ok(poolAnswer(first))}
+	list := []canned{ok(poolResponse(first))}
 	for _, p := range next {
-		list = append(list, ok(poolAnswer(p)))
+		list = append(list, ok(poolResponse(p)))
 	}
-	m.setAnswers(poolPath, list...)
+	m.setResponses(poolPath, list...)
 }
 
 // SetService sets the state that the Status API reports for a service. Any state but
 // running is answered with 503. By default only ca exists, and is running.
-func (m *Master) SetService(name, state string) { m.SetAnswer(simplePath+name, statusOf(state), state) }
+func (m *Master) SetService(name, state string) {
+	m.SetResponse(simplePath+name, statusOf(state), state)
+}
 
 // SetPuppetDB makes the master answer as PuppetDB too, with this state: it is error while PuppetDB has no database.
 func (m *Master) SetPuppetDB(state string) {
-	m.SetAnswer("/status/v1/services/puppetdb-status", statusOf(state), fmt.Sprintf(`{"state":%q}`, state))
+	m.SetResponse("/status/v1/services/puppetdb-status", statusOf(state), fmt.Sprintf(`{"state":%q}`, state))
 }
 
 func statusOf(state string) int {
@@ -66,7 +68,7 @@ func statusOf(state string) int {
 	return http.StatusServiceUnavailable
 }
 
-func (m *Master) answer(path string) canned {
+func (m *Master) response(path string) canned {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 
@@ -74,7 +76,7 @@ func (m *Master) answer(path string) canned {
 		return forbidden(path)
 	}
 	if m.state == JRubyStuck && path == poolPath {
-		return ok(poolAnswer(stuckPool(time.Since(m.since))))
+		return ok(poolResponse(stuckPool(time.Since(m.since))))
 	}
 	if list := m.answers[path]; len(list) > 0 {
 		if len(list) > 1 {
@@ -89,7 +91,7 @@ func (m *Master) answer(path string) canned {
 	}
 	switch path {
 	case poolPath:
-		return canned{status: statusOf(word), body: poolAnswer(check.Pool{Size: 4, Free: 4})}
+		return canned{status: statusOf(word), body: poolResponse(check.Pool{Size: 4, Free: 4})}
 	case simplePath + "ca":
 		return ok("running")
 	case simplePath + "server", simplePath + "master", strings.TrimSuffix(simplePath, "/"):
@@ -100,7 +102,7 @@ func (m *Master) answer(path string) canned {
 
 func ok(body string) canned { return canned{status: http.StatusOK, body: body} }
 
-// forbidden is the answer to a request that auth.conf denies.
+// forbidden is the response to a request that auth.conf denies.
 func forbidden(path string) canned {
 	return canned{
 		status: http.StatusForbidden,
@@ -118,8 +120,8 @@ func stuckPool(d time.Duration) check.Pool {
 	}
 }
 
-// poolAnswer formats a pool the way Puppet Server 7.9.5 does.
-func poolAnswer(p check.Pool) string {
+// poolResponse formats a pool the way Puppet Server 7.9.5 does.
+func poolResponse(p check.Pool) string {
 	lock := map[string]any{
 		"current-state":    ":" + cmp.Or(p.Lock, "not-in-use"),
 		"last-change-time": p.LockSince.UTC().Format("2006-01-02T15:04:05.000Z"),

@@ -81,7 +81,7 @@ func (m *Master) waitWhile(holds func() bool) {
 
 func (m *Master) serve(w http.ResponseWriter, r *http.Request) {
 	m.asked.Add(1)
-	a := m.answer(r.URL.Path)
+	a := m.response(r.URL.Path)
 	if r.Method != http.MethodGet {
 		a = forbidden(r.URL.Path)
 	}

@@ -3,7 +3,7 @@
 //
 // A [Client] verifies the chain, the name and the CRLs of a server by itself, the latter as
 // certificate_revocation asks. It offers the host's certificate to every server, unless the
-// files show that it is of no use: see [Answer.Anonymous]. A handshake costs Puppet Server about
+// files show that it is of no use: see [Response.Anonymous]. A handshake costs Puppet Server about
 // ten times as much as a request, so a connection is kept. Every error of a Client is an [*Error]
 // with a [Reason] from a closed set. [Credentials] are read again when the files change.
 package puppetclient
@@ -33,10 +33,10 @@ const (
 	DefaultHandshake = 5 * time.Minute
 
 	plainHTTP = "http://"
-	// maxAnswer bounds an answer. The longest answer lists the requests of Puppet Server: Jetty lets about 200 of them
+	// maxResponse bounds a response. The longest lists the requests of Puppet Server: Jetty lets about 200 of them
 	// wait, and a path may have 8 KiB or more.
-	maxAnswer = 16 << 20
-	// maxKept bounds what is kept of an answer, in which each text has cutText bytes at most.
+	maxResponse = 16 << 20
+	// maxKept bounds what is kept of a response, in which each text has cutText bytes at most.
 	maxKept = 4 << 20
 	cutText = 300
 	// readTime is how long a request waits for the PEM files, which takes milliseconds unless their
@@ -77,10 +77,10 @@ type Client struct {
 	called    atomic.Pointer[string]   // the other name that the next request uses; nil for ServerName
 }
 
-// Answer is the answer to one request, with a description of the connection.
-type Answer struct {
+// Response is the response to one request, with a description of the connection.
+type Response struct {
 	URL       string // what was asked
-	Status    int    // the HTTP status code, 0 without an answer
+	Status    int    // the HTTP status code, 0 without a response
 	Body      []byte
 	Handshake bool                   // the request used a new connection instead of a kept one
 	TLS       string                 // version and cipher of the connection; empty if there was none
@@ -205,15 +205,15 @@ func (c *Client) name() string {
 }
 
 // Do sends a GET request for a path, which may have a query. It returns within its timeout, or
-// when ctx is done. The error is an *Error; the Answer then contains what is known nevertheless.
+// when ctx is done. The error is an *Error; the Response then contains what is known nevertheless.
 // A status code other than 200 is not an error. After an error the next request makes a new
 // connection.
-func (c *Client) Do(ctx context.Context, path string) (Answer, error) {
+func (c *Client) Do(ctx context.Context, path string) (Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 
 	m, err := c.renew(ctx, time.Now())
-	a := c.answer(m, err)
+	a := c.response(m, err)
 	a.URL = "https://" + c.Address + path
 	if c.plain() {
 		a.URL = c.Address + path
@@ -237,13 +237,13 @@ func (c *Client) Do(ctx context.Context, path string) (Answer, error) {
 }
 
 // Known returns what is known without a connection: the files in use, and what is wrong with them.
-func (c *Client) Known(ctx context.Context) Answer {
-	return c.answer(c.Credentials.material(ctx))
+func (c *Client) Known(ctx context.Context) Response {
+	return c.response(c.Credentials.material(ctx))
 }
 
-// answer returns an Answer with the files in use, and with the error of Credentials.material.
-func (c *Client) answer(m *material, unused error) Answer {
-	a := Answer{Own: m.own.Leaf, CAs: m.bundle, CRLs: m.crls}
+// response returns a Response with the files in use, and with the error of Credentials.material.
+func (c *Client) response(m *material, unused error) Response {
+	a := Response{Own: m.own.Leaf, CAs: m.bundle, CRLs: m.crls}
 	if !c.plain() {
 		a.Warning = unused
 		a.Anonymous = m.trouble(time.Now())
@@ -254,8 +254,8 @@ func (c *Client) answer(m *material, unused error) Answer {
 
 func (c *Client) plain() bool { return strings.HasPrefix(c.Address, plainHTTP) }
 
-// send sends the request of an answer, and returns the connection that was used; nil if there was none.
-func (c *Client) send(ctx context.Context, a *Answer) (used *conn, err error) {
+// send sends the request of a response, and returns the connection that was used; nil if there was none.
+func (c *Client) send(ctx context.Context, a *Response) (used *conn, err error) {
 	trace := &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
 		used = got.Conn.(*conn)
 		a.Handshake = !got.Reused
@@ -265,7 +265,7 @@ func (c *Client) send(ctx context.Context, a *Answer) (used *conn, err error) {
 	return used, err
 }
 
-func (c *Client) roundTrip(ctx context.Context, a *Answer) error {
+func (c *Client) roundTrip(ctx context.Context, a *Response) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL, nil)
 	if err != nil {
 		return err
@@ -282,9 +282,9 @@ func (c *Client) roundTrip(ctx context.Context, a *Answer) error {
 	defer resp.Body.Close()
 
 	a.Status = resp.StatusCode
-	stream := &io.LimitedReader{R: resp.Body, N: maxAnswer + 1}
+	stream := &io.LimitedReader{R: resp.Body, N: maxResponse + 1}
 	a.Body, err = io.ReadAll(io.LimitReader(bounded.Texts(stream, cutText), maxKept+1))
-	// When the client gives up, the server ends its answer early, and the answer
+	// When the client gives up, the server ends its response early, and the response
 	// can look complete.
 	if ctx.Err() != nil {
 		return errors.Join(ctx.Err(), err)
@@ -292,7 +292,7 @@ func (c *Client) roundTrip(ctx context.Context, a *Answer) error {
 	if isTooLong := stream.N <= 0 || len(a.Body) > maxKept; isTooLong {
 		a.Body = nil
 		return failed(AnswerTooLong, "%s: the answer is longer than pmcheck reads: %d MiB, and %d with its texts cut",
-			a.URL, maxAnswer>>20, maxKept>>20)
+			a.URL, maxResponse>>20, maxKept>>20)
 	}
 	return err
 }
@@ -308,9 +308,9 @@ type conn struct {
 	trouble error                 // why no certificate is offered
 	asked   bool                  // the server has asked for a certificate
 	checked bool                  // the server is verified by ServerName, the CA and the CRLs, as Files ask for
-	doubt   error                 // see Answer.Doubt
-	proved  bool                  // see Answer.Proved
-	lacks   string                // see Answer.Lacks
+	doubt   error                 // see Response.Doubt
+	proved  bool                  // see Response.Proved
+	lacks   string                // see Response.Lacks
 	closed  atomic.Bool           // by Close, not by the peer
 	err     atomic.Pointer[error] // why reading ended
 }
@@ -398,14 +398,14 @@ func (c *conn) otherNames(server *x509.Certificate) []string {
 	return c.client.Names
 }
 
-// describe adds the connection to an answer. err is why there is no answer.
-func (c *conn) describe(a *Answer, err error) {
+// describe adds the connection to a response. err is why there is no response.
+func (c *conn) describe(a *Response, err error) {
 	a.Anonymous = c.trouble
 	secured, is := c.Conn.(*tls.Conn)
 	if !is {
 		return
 	}
-	// A kept connection that ended without an answer does not show the server as it is now.
+	// A kept connection that ended without a response does not show the server as it is now.
 	if err != nil && !a.Handshake {
 		return
 	}

@@ -60,9 +60,9 @@ const (
 	// NotVerified is the reason for a server on another host if it is not known what to verify it with.
 	NotVerified Reason = "not-verified"
 
-	// The answer is not HTTP.
+	// The response is not HTTP.
 	BadAnswer Reason = "bad-answer"
-	// The answer is longer than a Client reads, and may be a good one.
+	// The response is longer than a Client reads, and may be a good one.
 	AnswerTooLong Reason = "answer-too-long"
 )
 

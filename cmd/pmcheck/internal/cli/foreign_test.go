@@ -24,7 +24,7 @@ func TestReportIsPrintedWithoutControlCharacters(t *testing.T) {
 	name := pkix.Name{CommonName: nasty()}
 	certificate := &x509.Certificate{Subject: name, Issuer: name, NotAfter: time.Now()}
 	result := check.Result{Fault: &check.Fault{Reason: puppetclient.BadAnswer, Err: errors.New(nasty())}}
-	result.Answer = puppetclient.Answer{
+	result.Response = puppetclient.Response{
 		URL:     nasty(),
 		Status:  200,
 		Server:  certificate,
