@@ -31,7 +31,7 @@ func TestJRubyConcludesFromSuccessivePools(t *testing.T) {
 		health Health
 		reason Reason
 	}
-	type look struct {
+	type reading struct {
 		at   time.Duration // after the first
 		pool *Pool
 		want conclusion
@@ -55,59 +55,59 @@ func TestJRubyConcludesFromSuccessivePools(t *testing.T) {
 	gaveUp := func(loan float64, n int64) *Pool { p := pool(1, 0, ages(loan), nil); p.Timeouts = n; return p }
 	const second, minute = time.Second, time.Minute
 	for _, tt := range []struct {
-		name  string
-		looks []look
+		name     string
+		readings []reading
 	}{
-		{"a start: one of three, then all", []look{
+		{"a start: one of three, then all", []reading{
 			{0, idle(3, 1), starting},
 			{3 * second, pool(3, 1, ages(1), nil), starting},
 			{6 * second, pool(3, 2, ages(1), nil), fine},
 		}},
-		{"a start under load stays warming", []look{
+		{"a start under load stays warming", []reading{
 			{0, pool(3, 0, ages(1), ages(1, 1)), starting},
 			{6 * second, pool(3, 0, ages(1, 1, 1), ages(1)), busy},
 		}},
-		{"one replaced at runtime", []look{
+		{"one replaced at runtime", []reading{
 			{0, idle(3, 3), fine},
 			{5 * second, pool(3, 1, ages(1), nil), fine},
 		}},
-		{"a flush: none, then one of three, then all", []look{
+		{"a flush: none, then one of three, then all", []reading{
 			{0, idle(3, 3), fine},
 			{5 * second, pool(3, 0, nil, ages(1)), flushed},
 			{8 * second, idle(3, 1), flushed},
 			{14 * second, idle(3, 3), fine},
 			{20 * second, idle(3, 2), fine},
 		}},
-		{"one does not come back after a flush, and the next is a new one", []look{
+		{"one does not come back after a flush, and the next is a new one", []reading{
 			{0, idle(3, 3), fine},
 			{minute, pool(3, 0, nil, ages(1)), flushed},
 			{2 * minute, idle(3, 2), flushed},
 			{30 * minute, idle(3, 2), flushed},
 			{31 * minute, idle(3, 0), flushed},
 		}},
-		{"warming ends after warming_max", []look{
+		{"warming ends after warming_max", []reading{
 			{0, idle(3, 2), starting},
 			{5*minute - second, idle(3, 2), starting},
 			{5 * minute, idle(3, 2), flushed},
 			{6 * minute, idle(3, 3), fine},
 		}},
-		{"a flush during the start", []look{
+		{"a flush during the start", []reading{
 			{0, idle(3, 2), starting},
 			{5 * second, pool(3, 0, nil, ages(1)), starting},
 			{10 * second, idle(3, 3), fine},
 		}},
-		{"none ready for stuck_after, then one", []look{
+		{"none ready for stuck_after, then one", []reading{
 			{0, idle(3, 3), fine},
 			{minute, pool(3, 0, nil, ages(1)), flushed},
 			{3*minute - second, pool(3, 0, nil, ages(119)), flushed},
 			{3 * minute, idle(3, 0), stuck},
 			{11 * minute, idle(3, 1), flushed},
 		}},
-		{"none ready after a start", []look{
+		{"none ready after a start", []reading{
 			{0, idle(3, 0), starting},
 			{10 * minute, idle(3, 0), starting},
 		}},
-		{"saturated, then stuck, then back", []look{
+		{"saturated, then stuck, then back", []reading{
 			{0, pool(2, 0, ages(10, 5), ages(4)), busy},
 			{minute, pool(2, 0, ages(70, 65), ages(64)), busy},
 			{115 * second, pool(2, 0, ages(125, 120), ages(119)), busy},
@@ -115,7 +115,7 @@ func TestJRubyConcludesFromSuccessivePools(t *testing.T) {
 			{130 * second, pool(2, 0, ages(140, 1), ages(3)), busy},
 			{140 * second, pool(2, 1, ages(150), nil), fine},
 		}},
-		{"stuck, and the requests that wait give up", []look{
+		{"stuck, and the requests that wait give up", []reading{
 			{0, pool(1, 0, ages(130), ages(120)), stuck},
 			{second, gaveUp(131, 1), stuck},
 			{2 * second, pool(1, 0, ages(132), nil), stuck},
@@ -123,54 +123,54 @@ func TestJRubyConcludesFromSuccessivePools(t *testing.T) {
 			{21 * minute, pool(1, 1, nil, nil), fine},
 			{22 * minute, pool(1, 0, ages(59), nil), fine},
 		}},
-		{"requests give up before they have waited for stuck_after", []look{
+		{"requests give up before they have waited for stuck_after", []reading{
 			{0, pool(1, 0, ages(60), ages(10)), busy},
 			{20 * second, gaveUp(80, 1), busy},
 			{60 * second, gaveUp(120, 1), fine},
 			{80 * second, gaveUp(140, 2), stuck},
 			{100 * second, gaveUp(160, 2), stuck},
 		}},
-		{"stuck, and a JRuby comes back to the next request", []look{
+		{"stuck, and a JRuby comes back to the next request", []reading{
 			{0, pool(2, 0, ages(130, 120), ages(120)), stuck},
 			{10 * second, pool(2, 0, ages(140, 130), nil), stuck},
 			{20 * second, pool(2, 0, ages(150, 9), nil), fine},
 		}},
-		{"stuck, then flushed: new JRubies are lent beside the old loans", []look{
+		{"stuck, then flushed: new JRubies are lent beside the old loans", []reading{
 			{0, pool(1, 0, ages(130), ages(120)), stuck},
 			{10 * second, pool(1, 0, ages(130, 1), nil), fine},
 		}},
-		{"stuck, then flushed: none is left, then one", []look{
+		{"stuck, then flushed: none is left, then one", []reading{
 			{0, pool(1, 0, ages(130), ages(120)), stuck},
 			{10 * second, idle(1, 0), stuck},
 			{20 * second, idle(1, 1), fine},
 		}},
-		{"stuck, and the master's clock runs a second behind its answer", []look{
+		{"stuck, and the master's clock runs a second behind its answer", []reading{
 			{0, pool(1, 0, ages(130), ages(120)), stuck},
 			{minute, pool(1, 0, ages(179), nil), stuck},
 		}},
-		{"one JRuby with a long compile, and requests that come and go", []look{
+		{"one JRuby with a long compile, and requests that come and go", []reading{
 			{0, pool(1, 0, ages(60), nil), fine},
 			{10 * minute, pool(1, 0, ages(660), ages(119)), busy},
 			{11 * minute, pool(1, 0, ages(720), nil), fine},
 			{30 * minute, pool(1, 0, ages(1860), ages(1)), busy},
 			{31 * minute, pool(1, 1, nil, nil), fine},
 		}},
-		{"long loans with no request waiting", []look{{0, pool(2, 0, ages(900, 800), nil), fine}}},
-		{"waiting with one free", []look{{0, pool(2, 1, ages(900), ages(1)), fine}}},
-		{"stuck is worse than warming", []look{{0, pool(3, 0, ages(600), ages(500)), stuck}}},
-		{"locked for a moment, then too long", []look{
+		{"long loans with no request waiting", []reading{{0, pool(2, 0, ages(900, 800), nil), fine}}},
+		{"waiting with one free", []reading{{0, pool(2, 1, ages(900), ages(1)), fine}}},
+		{"stuck is worse than warming", []reading{{0, pool(3, 0, ages(600), ages(500)), stuck}}},
+		{"locked for a moment, then too long", []reading{
 			{minute, lock(pool(2, 2, nil, ages(1)), "acquired", 59*second), held},
 			{3 * minute, lock(pool(2, 2, nil, ages(1)), "requested", minute), locked},
 			{4 * minute, idle(2, 2), fine},
 		}},
-		{"locked during the start", []look{
+		{"locked during the start", []reading{
 			{0, lock(idle(8, 1), "acquired", -second), starting},
 			{2 * minute, lock(idle(8, 2), "acquired", 0), locked},
 			{3 * minute, lock(idle(8, 8), "acquired", 2*minute), held},
 		}},
-		{"a lock of unknown age", []look{{minute, &Pool{Size: 1, Free: 1, Lock: "acquired"}, held}}},
-		{"an unknown lock state", []look{{0, lock(idle(1, 1), "sideways", -time.Hour), fine}}},
-		{"borrow timeouts and hits of the limit count when they grow", []look{
+		{"a lock of unknown age", []reading{{minute, &Pool{Size: 1, Free: 1, Lock: "acquired"}, held}}},
+		{"an unknown lock state", []reading{{0, lock(idle(1, 1), "sideways", -time.Hour), fine}}},
+		{"borrow timeouts and hits of the limit count when they grow", []reading{
 			{0, &Pool{Size: 1, Free: 1, Timeouts: 7, LimitHits: 3}, fine},
 			{5 * second, &Pool{Size: 1, Free: 1, Timeouts: 9, LimitHits: 3}, busy},
 			{10 * second, &Pool{Size: 1, Free: 1, Timeouts: 9, LimitHits: 4}, busy},
@@ -179,11 +179,11 @@ func TestJRubyConcludesFromSuccessivePools(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			j := newPoolCheck()
-			for i, l := range tt.looks {
+			for i, l := range tt.readings {
 				f := j.judge(l.pool, start.Add(l.at))
 				j.last = l.pool
 				if got := (conclusion{f.State, f.Health, f.Reason}); got != l.want || (got == fine) != (f.Detail == "") {
-					t.Fatalf("look %d: %v, want %v (%s)", i+1, got, l.want, f.Detail)
+					t.Fatalf("reading %d: %v, want %v (%s)", i+1, got, l.want, f.Detail)
 				}
 			}
 		})

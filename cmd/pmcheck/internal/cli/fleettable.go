@@ -22,7 +22,7 @@ const maxListed = 19
 func writeMembersTable(w io.Writer, members []member) {
 	var serving, out []member
 	for _, m := range members {
-		if m.Status != nil && m.Status.Serves() {
+		if m.Status != nil && m.Status.InService() {
 			serving = append(serving, m)
 		} else {
 			out = append(out, m)

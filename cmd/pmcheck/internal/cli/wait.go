@@ -59,7 +59,7 @@ func wait(c *cli.Context) error {
 			return err
 		}
 		state := "/" + string(v.Name) + " is " + v.State()
-		if v.Serves() == (goal == "ready") {
+		if v.InService() == (goal == "ready") {
 			h.progress.Done(state)
 			return nil
 		}

@@ -73,7 +73,7 @@ func (w World) liftAll(ctx context.Context, held []drain.Hold) error {
 // InService waits until a service has been in service for a moment. The error
 // wraps ErrNotBack once limit is over, or is the error of ctx.
 func (w World) InService(ctx context.Context, service drain.Service, limit time.Duration) error {
-	inService := func(s status.Status) []status.Blocker { return s.InService(service) }
+	inService := func(s status.Status) []status.Blocker { return s.ReturnBlockers(service) }
 	left, err := w.waitUntilClear(ctx, limit, status.ClearFor, inService)
 	if err != nil {
 		return err

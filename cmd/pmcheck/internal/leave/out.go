@@ -155,7 +155,7 @@ func (d *departure) newClaim(force bool) budget.Claim {
 	return budget.Claim{
 		Reason:    d.want.Hold.Reason,
 		By:        by,
-		InService: d.seen.Daemon != DaemonAnswers || d.seen.Status.Serves(),
+		InService: d.seen.Daemon != DaemonAnswers || d.seen.Status.InService(),
 		Force:     force,
 	}
 }

@@ -217,7 +217,7 @@ func (s scrape) service(v status.ServiceStatus) {
 		s.send("pmcheck_mode", "1 for the mode of the service, 0 for the others.", truth(v.Mode == m),
 			append(by, "mode", string(m)))
 	}
-	s.send("pmcheck_serving", "1 while balancers are told to use the service.", truth(v.Serves()), by)
+	s.send("pmcheck_serving", "1 while balancers are told to use the service.", truth(v.InService()), by)
 
 	departure := func(state string, is bool) {
 		s.send("pmcheck_departure", "1 if it is true of the service: out, every balancer has let go of it since it is held; "+

@@ -20,7 +20,7 @@ func (s Status) Slot() (step budget.Step, reason string) {
 	master := s.Master()
 	hasSlot := s.Budget != nil && s.Budget.Held
 	// A master that its balancers keep although it would leave is not out.
-	isKept := master.Serves() && !hasSlot
+	isKept := master.InService() && !hasSlot
 	for _, h := range s.Holds {
 		if h.Covers(drain.Master) && !isKept {
 			reason = fmt.Sprintf("%s by %s: %s", h.Mode, h.Holder, h.Reason)
@@ -38,7 +38,7 @@ func (s Status) Slot() (step budget.Step, reason string) {
 		return budget.Renew, ""
 	}
 
-	isDown := master.Mode == drain.Ready && !master.Serves() && lasts >= outAfter
+	isDown := master.Mode == drain.Ready && !master.InService() && lasts >= outAfter
 	if isDown {
 		return budget.Renew, master.Answer.Body
 	}

@@ -48,7 +48,7 @@ func (s Status) Returning(v ServiceStatus) (list []Blocker) {
 	if holders := s.Holders(v); isHeld && len(holders) > 0 {
 		return blocker.Only(blocker.Answer, "/%s is held in %s by %s", v.Name, v.Mode, strings.Join(holders, ", "))
 	}
-	if isHeld || !v.Serves() {
+	if isHeld || !v.InService() {
 		list = blocker.Only(blocker.Answer, "/%s is %s", v.Name, v.Answer.Body)
 		return append(list, s.Behind(v)...)
 	}
@@ -367,12 +367,12 @@ func (s Status) Unattended(connections []sockets.Connection, lost time.Duration)
 	return append(list, s.inUse(connections, time.Time{})...)
 }
 
-// InService returns what keeps a service from being used again and, when nothing does, the next master from leaving:
-// the slot that this master still has. Of every service, only the master itself must be healthy. A service beside it
-// that does not answer 200, and its balancers, are not waited for.
-func (s Status) InService(service drain.Service) (list []Blocker) {
+// ReturnBlockers returns what keeps a service from being used again and, when nothing does, the next master from
+// leaving: the slot that this master still has. Of every service, only the master itself must be healthy. A service
+// beside it that does not answer 200, and its balancers, are not waited for.
+func (s Status) ReturnBlockers(service drain.Service) (list []Blocker) {
 	for _, v := range s.Services {
-		isAwaited := v.Name == service.Shown() || service.Covers(v.Name) && v.Serves()
+		isAwaited := v.Name == service.Shown() || service.Covers(v.Name) && v.InService()
 		if isAwaited {
 			list = append(list, v.Departure.Return...)
 		}

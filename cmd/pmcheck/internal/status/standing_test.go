@@ -672,7 +672,7 @@ func TestInServiceMeansThatTheNextMasterMayLeave(t *testing.T) {
 		for i, v := range tt.status.Services {
 			tt.status.Services[i].Departure.Return = tt.status.Returning(v)
 		}
-		if got := texts(blocker.Counting(tt.status.InService(tt.service), tt.status.Time)); got != tt.want {
+		if got := texts(blocker.Counting(tt.status.ReturnBlockers(tt.service), tt.status.Time)); got != tt.want {
 			t.Errorf("%s: %s\nwant %s", tt.name, got, tt.want)
 		}
 	}

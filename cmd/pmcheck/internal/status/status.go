@@ -170,8 +170,8 @@ func (s Status) Holders(v ServiceStatus) (names []string) {
 	return names
 }
 
-// Serves reports whether balancers are told to use this master.
-func (s Status) Serves() bool { return s.Master().Serves() }
+// InService reports whether balancers are told to use this master.
+func (s Status) InService() bool { return s.Master().InService() }
 
 // State describes a service in a few words, and says whether a balancer asks for it.
 func (s Status) State(name drain.Service) string {
@@ -196,7 +196,7 @@ func (s ServiceStatus) State() string {
 	if isHeld && s.Departure.Leaving != drain.Firm {
 		return "leaving: held in " + string(s.Mode)
 	}
-	if s.Serves() {
+	if s.InService() {
 		return "in service"
 	}
 	if isHeld {
@@ -209,8 +209,8 @@ func (s ServiceStatus) State() string {
 	return "OUT of service: " + s.Verdict.String()
 }
 
-// Serves reports whether a balancer without codes of its own is told to use the service.
-func (s ServiceStatus) Serves() bool { return s.Answer.Code == http.StatusOK }
+// InService reports whether a balancer without codes of its own is told to use the service.
+func (s ServiceStatus) InService() bool { return s.Answer.Code == http.StatusOK }
 
 // Pool returns the last count of the JRuby pool and its time; nil and zero if the
 // master does not report the pool.

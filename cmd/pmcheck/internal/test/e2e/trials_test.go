@@ -223,7 +223,7 @@ func (k *trial) waitForViews(t *testing.T, p *pool) {
 					settled++
 				}
 			}
-			if !status.Services[0].Serves() || settled != backends || len(status.Balancers) != backends {
+			if !status.Services[0].InService() || settled != backends || len(status.Balancers) != backends {
 				return fmt.Errorf("it is %+v, by these balancers: %+v", status.Services[0].Answer, status.Balancers)
 			}
 			return nil
