@@ -21,6 +21,7 @@ func layers() [][]string {
 		{"daemon"},
 		{"leave"},
 		{"page", "metrics"},
+		{"client"},
 		{"status", "fleet"},
 		{"front", "balancer", "budget", "monitor"},
 		{"config", "blocker", "check/checktest"},

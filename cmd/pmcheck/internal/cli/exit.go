@@ -17,6 +17,7 @@ import (
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/client"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/mistake"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
@@ -88,7 +89,7 @@ func explain(err error) *exitError {
 		return &exitError{status: exitUsage, err: err}
 	}
 
-	if errors.Is(err, status.ErrNoDaemon) {
+	if errors.Is(err, client.ErrNoDaemon) {
 		return &exitError{status: exitNoDaemon, err: err}
 	}
 	if errors.Is(err, context.Canceled) {

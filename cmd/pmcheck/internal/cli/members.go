@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/client"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
@@ -47,7 +48,7 @@ func askMember(ctx context.Context, host string) member {
 	var s status.Status
 	u, err := config.MemberURL(host)
 	if err == nil {
-		s, err = status.Client{URL: u.String()}.Status(ctx)
+		s, err = client.Daemon{URL: u.String()}.Status(ctx)
 	}
 	if err != nil {
 		return member{Host: host, Error: err.Error()}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/client"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/demo"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
@@ -87,7 +88,7 @@ func writeMembers(c *cli.Context, members []member) error {
 // status returns the status of this host's daemon. Its error has a hint.
 func (h *host) status(ctx context.Context) (status.Status, error) {
 	st, err := h.follow(ctx)
-	if errors.Is(err, status.ErrNoDaemon) {
+	if errors.Is(err, client.ErrNoDaemon) {
 		err = &exitError{status: exitNoDaemon, err: err, hint: h.absenceHint(ctx, err)}
 	}
 	return st, err
@@ -128,7 +129,7 @@ func output(c *cli.Context, v any, write func(io.Writer)) error {
 		return w.Flush()
 	}
 
-	encoder := json.NewEncoder(w) // of what status.Client made printable
+	encoder := json.NewEncoder(w) // of what client.Daemon made printable
 	encoder.SetIndent("", "  ")
 	_ = encoder.Encode(v) // w keeps the error
 	return w.Flush()

@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/client"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
@@ -25,7 +26,7 @@ import (
 // host is what a command sees of this host and its pool, and where the command shows what it waits for.
 type host struct {
 	world    leave.World
-	follow   func(ctx context.Context) (status.Status, error) // status.Client.Follow
+	follow   func(ctx context.Context) (status.Status, error) // client.Daemon.Follow
 	settings config.Config
 	progress *progress
 	out      io.Writer
@@ -36,8 +37,8 @@ type host struct {
 // worldOf returns the world of this host. Say, Note and Changed are the caller's to set.
 func worldOf(c config.Config) leave.World {
 	w := leave.World{
-		Status:      status.Client{Socket: c.Socket}.Now,
-		Every:       status.FollowEvery,
+		Status:      client.Daemon{Socket: c.Socket}.Now,
+		Every:       client.FollowEvery,
 		Runs:        func(ctx context.Context) bool { return daemonRuns(ctx, c.Listen) },
 		Connections: func() ([]sockets.Connection, error) { return sockets.Connections(c.Probe.Address) },
 		Holds:       c.Store(),
@@ -54,7 +55,7 @@ func hostOf(c *cli.Context) *host {
 	settings := loadAnyway(c)
 	h := &host{
 		world:    worldOf(settings),
-		follow:   status.Client{Socket: settings.Socket}.Follow(),
+		follow:   client.Daemon{Socket: settings.Socket}.Follow(),
 		settings: settings,
 		progress: newProgress(c.App.ErrWriter),
 		out:      c.App.Writer,

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/client"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -26,7 +26,7 @@ type testDaemon struct {
 	master  *checktest.Master
 	config  config.Config
 	store   *drain.Store
-	client  status.Client // of its socket
+	client  client.Daemon // of its socket
 	runtime string        // its runtime directory, which a restart keeps
 	stop    func()        // ends the daemon and waits
 

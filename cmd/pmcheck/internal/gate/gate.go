@@ -21,6 +21,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/client"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
@@ -187,7 +188,7 @@ func (g *Gate) sends(ctx context.Context, leaving bool) string {
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
 
-	st, err := status.Client{Socket: g.Settings.Socket}.Status(ctx)
+	st, err := client.Daemon{Socket: g.Settings.Socket}.Status(ctx)
 	if err != nil {
 		// While the hold is leaving, a daemon that hangs may have told a balancer to keep the master. Without a daemon,
 		// balancers have taken the master out, or are about to.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/client"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
@@ -146,7 +147,7 @@ func (d *departure) classify(ctx context.Context, err error) Presence {
 	}
 
 	// A process has sent the answer that cannot be read.
-	isUnreadable := !errors.Is(err, status.ErrNoDaemon)
+	isUnreadable := !errors.Is(err, client.ErrNoDaemon)
 	if isUnreadable || d.world.Runs(ctx) {
 		return DaemonSilent
 	}

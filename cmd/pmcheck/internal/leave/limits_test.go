@@ -8,6 +8,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/client"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
@@ -186,7 +187,7 @@ func TestTheWayMustStayClear(t *testing.T) {
 			if looks++; clear[looks-1] {
 				return nil
 			}
-			return blocker.NotKnown(status.ErrNoDaemon)
+			return blocker.NotKnown(client.ErrNoDaemon)
 		})
 		if left != nil || err != nil || looks != 5 {
 			t.Errorf("after %d looks: %v, %v", looks, left, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/client"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
@@ -182,7 +183,7 @@ func own(level drain.Leaving) func(*Facts) {
 func daemon(p Presence) func(*Facts) {
 	return func(f *Facts) {
 		f.Daemon = p
-		f.Unanswered = status.ErrNoDaemon
+		f.Unanswered = client.ErrNoDaemon
 		f.Lost = f.Now.Add(-20 * time.Second)
 		f.Ran = f.Lost
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/client"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
@@ -204,7 +205,7 @@ func TestOutUnheard(t *testing.T) {
 		{name: "no daemon, drain --wait", world: noDaemon, request: command(idle),
 			holds: firm, least: 30 * time.Second, within: 40 * time.Second},
 		{name: "no daemon, --timeout=2s", world: noDaemon, request: command(within(2 * time.Second)),
-			kind: leave.Silent, err: "the daemon has not answered within 2s: " + status.ErrNoDaemon.Error(),
+			kind: leave.Silent, err: "the daemon has not answered within 2s: " + client.ErrNoDaemon.Error(),
 			within: 3 * time.Second},
 		{name: "the daemon restarts", world: restarts, request: command(idle),
 			holds: firm, least: time.Minute, within: 64 * time.Second},

@@ -11,6 +11,7 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/client"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
@@ -104,7 +105,7 @@ func says(answer func() (status.Status, error)) func(*leave.World) {
 }
 
 var (
-	noDaemon   = says(func() (status.Status, error) { return status.Status{}, status.ErrNoDaemon })
+	noDaemon   = says(func() (status.Status, error) { return status.Status{}, client.ErrNoDaemon })
 	unreadable = says(func() (status.Status, error) { return status.Status{}, errors.New("the answer is too long") })
 
 	youngDaemon = says(func() (status.Status, error) {
@@ -128,7 +129,7 @@ func restarts(w *leave.World) {
 	w.Status = func(ctx context.Context) (status.Status, error) {
 		if !asked {
 			asked = true
-			return status.Status{}, status.ErrNoDaemon
+			return status.Status{}, client.ErrNoDaemon
 		}
 		return next(ctx)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/client"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
@@ -326,7 +327,7 @@ func (m *member) world() leave.World {
 			noDaemon := m.noDaemon
 			m.mu.Unlock()
 			if noDaemon {
-				return status.Status{}, errors.Join(status.ErrNoDaemon, ctx.Err())
+				return status.Status{}, errors.Join(client.ErrNoDaemon, ctx.Err())
 			}
 			return m.status(), ctx.Err()
 		},

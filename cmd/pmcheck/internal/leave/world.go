@@ -20,8 +20,8 @@ type Holds interface {
 
 // World is what the way out and the way back see and change.
 type World struct {
-	// Status returns the daemon's status. The error wraps status.ErrNoDaemon if no daemon answers within
-	// status.AskTime.
+	// Status returns the daemon's status. The error wraps client.ErrNoDaemon if no daemon answers within
+	// client.AskTime.
 	Status func(ctx context.Context) (status.Status, error)
 	// Every is the pause between two looks.
 	Every time.Duration

@@ -54,13 +54,6 @@ func printable(s string) string {
 	return text.Printable(strings.ReplaceAll(strings.TrimSpace(s), "\n", "; "), maxText)
 }
 
-// foreignError is an error that quotes what another host sent.
-type foreignError struct{ error }
-
-func (e foreignError) Error() string { return printable(e.error.Error()) }
-
-func (e foreignError) Unwrap() error { return e.error }
-
 // Seconds returns the duration that a Status has as a number of seconds, 3650 days at most, as no setting has more:
 // the number may come from another host.
 func Seconds(s float64) time.Duration {

@@ -1,5 +1,5 @@
 // Package status contains what programs can read from the daemon: the Status, which is the JSON of /status and of
-// "pmcheck status --json", and the client that reads it. New makes a Status of Facts. Each service has a
+// "pmcheck status --json". New makes a Status of Facts. Each service has a
 // Departure, in departure.go: what stands between it and what is wanted of it. The questions that a Departure is made
 // of are in standing.go, and what to do about the slot of a master is in slot.go.
 //
@@ -8,6 +8,8 @@
 package status
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -127,6 +129,16 @@ type ConfigStatus struct {
 	File   string    `json:"file"`            // its path; empty without one
 	Loaded time.Time `json:"loaded"`          // when it was read
 	Error  string    `json:"error,omitempty"` // why a newer one is not in use
+}
+
+// Encode returns the JSON of a status, a value a line. What is in it is bounded, so that package client reads any.
+func Encode(s Status) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false) // six bytes for one, and no browser takes JSON for HTML
+	encoder.SetIndent("", "  ")
+	err := encoder.Encode(s)
+	return b.Bytes(), err
 }
 
 // Service returns the status of one service. If there is none of that name, the error wraps ErrNoService

@@ -1,4 +1,4 @@
-package status
+package client
 
 import (
 	"bytes"
@@ -7,23 +7,25 @@ import (
 	"testing"
 	"time"
 	"unicode"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
 // FuzzDecode: whatever a daemon answers, it is refused, or what is kept of it can be shown by root.
 func FuzzDecode(f *testing.F) {
-	f.Add([]byte(`{"certname": "puppet1", "services": [{"name": "server", "mode": "drain", "leaving": "turn",
+	f.Add([]byte(`{"certname": "puppet1", "services": [{"name": "server", "mode": "drain",
 		"answer": {"code": 200, "body": "x"}, "checks": [{"check": "jruby", "pool": {"size": 3, "lock": "\u001b[2J"}}],
-		"keeps": [{"kind": "only_server", "text": "a\nb"}]}],
+		"departure": {"leaving": "turn", "blockers": [{"kind": "only_server", "text": "a\nb"}]}}],
 		"probe": {"took_seconds": -1e300, "own_connections": ["[::1%x]:1"]},
 		"balancers": [{"source": "fe80::1%x", "view": {"state": "UP"}, "interval_seconds": 1e300}],
 		"budget": {"slots": [{"master": "m"}]}, "gate": {"passes": ["::/0"]}, "holds": [{"holder": "x"}]}`))
 	f.Add([]byte(`{"services":null,"budget":{},"started":"9999-12-31T23:59:59-23:59"}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		var s Status
+		var s status.Status
 		if decode(bytes.NewReader(body), &s) != nil {
 			return
 		}
-		Printable(&s)
+		status.Printable(&s)
 		data, err := json.Marshal(s)
 		if err != nil {
 			t.Fatal(err)
@@ -39,7 +41,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		for _, b := range s.Balancers {
 			b.Missing(time.Now())
-			Seconds(b.Interval)
+			status.Seconds(b.Interval)
 		}
 		s.Gate.Runs(s.Time)
 	})
@@ -49,7 +51,7 @@ func assertPrintable(t *testing.T, kept any) {
 	t.Helper()
 	switch v := kept.(type) {
 	case string:
-		if len(v) > maxText || strings.ContainsFunc(v, unicode.IsControl) {
+		if len(v) > 1000 || strings.ContainsFunc(v, unicode.IsControl) {
 			t.Errorf("a text of %d bytes is kept: %.200q", len(v), v)
 		}
 	case []any:

@@ -1,7 +1,7 @@
-package status
+// Package client reads the status of a daemon: over the unix socket on this host, or over HTTP from another host.
+package client
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,15 +13,16 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// ErrNoDaemon is wrapped by errors of a Client that gets no answer from a daemon.
+// ErrNoDaemon is wrapped by errors of a Daemon that does not answer.
 var ErrNoDaemon = errors.New("the daemon does not answer")
 
-// Bounds on what is read from a daemon. The largest status that Encode returns, with as many requests, balancers and
-// environments as are kept, has 2 MB. In memory a value can take a hundred times what it takes in
-// JSON: each service of {"services":[{},{},… does.
+// Bounds on what is read from a daemon. The largest status that status.Encode returns, with as many requests,
+// balancers and environments as are kept, has 2 MB. In memory a value can take a hundred times what it takes in JSON:
+// each service of {"services":[{},{},… does.
 const (
 	maxStatus       = 4 << 20
 	maxAnswerHeader = 16 << 10
@@ -35,38 +36,38 @@ const (
 	FollowEvery = 250 * time.Millisecond
 )
 
-// Client reads a daemon's status: over the unix socket on this host, or over HTTP from
-// another host whose status_allow permits it. It trusts neither daemon: everything it
-// returns, including errors, is safe to print, and the services have valid names.
-type Client struct {
+// Daemon is a daemon whose status is read: over the unix socket on this host, or over HTTP from
+// another host whose status_allow permits it. Neither is trusted: whatever its methods
+// return, including errors, is safe to print, and the services have valid names.
+type Daemon struct {
 	Socket string // path of the unix socket
 	URL    string // http://host:port; if set, used instead of Socket
 }
 
 // Status returns the daemon's status. The error wraps ErrNoDaemon if there is no daemon to ask.
-func (c Client) Status(ctx context.Context) (Status, error) {
-	s, err := c.ask(ctx)
+func (d Daemon) Status(ctx context.Context) (status.Status, error) {
+	s, err := d.ask(ctx)
 	if err != nil {
-		return Status{}, foreignError{error: err}
+		return status.Status{}, foreignError{error: err}
 	}
 
-	Printable(&s)
+	status.Printable(&s)
 	// Names of services become arguments in a shell that completes them.
-	s.Services = slices.DeleteFunc(s.Services, func(v ServiceStatus) bool {
+	s.Services = slices.DeleteFunc(s.Services, func(v status.ServiceStatus) bool {
 		return drain.CheckName(string(v.Name)) != nil
 	})
 	return s, nil
 }
 
 // ask returns what the daemon sends. Neither the status nor the error is safe to print.
-func (c Client) ask(ctx context.Context) (s Status, err error) {
-	base := c.URL
-	where := c.URL
+func (d Daemon) ask(ctx context.Context) (s status.Status, err error) {
+	base := d.URL
+	where := d.URL
 	transport := &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: maxAnswerHeader}
-	if c.URL == "" {
+	if d.URL == "" {
 		base = "http://pmcheck"
-		where = c.Socket
-		transport.DialContext = c.dialSocket
+		where = d.Socket
+		transport.DialContext = d.dialSocket
 	}
 
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/status", nil)
@@ -100,12 +101,12 @@ func (c Client) ask(ctx context.Context) (s Status, err error) {
 
 // dialSocket connects to the unix socket. If its queue of connections is full, which any user of the
 // host can bring about, it tries again for AskTime.
-func (c Client) dialSocket(ctx context.Context, _, _ string) (net.Conn, error) {
+func (d Daemon) dialSocket(ctx context.Context, _, _ string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, AskTime)
 	defer cancel()
 
 	for {
-		conn, err := new(net.Dialer).DialContext(ctx, "unix", c.Socket)
+		conn, err := new(net.Dialer).DialContext(ctx, "unix", d.Socket)
 		if !errors.Is(err, syscall.EAGAIN) {
 			return conn, err
 		}
@@ -118,18 +119,8 @@ func (c Client) dialSocket(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
-// Encode returns the JSON of a status, a value a line. What is in it is bounded, so that a Client reads any.
-func Encode(s Status) ([]byte, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false) // six bytes for one, and no browser takes JSON for HTML
-	encoder.SetIndent("", "  ")
-	err := encoder.Encode(s)
-	return b.Bytes(), err
-}
-
 // decode reads a status from JSON, up to the bounds.
-func decode(body io.Reader, s *Status) error {
+func decode(body io.Reader, s *status.Status) error {
 	data, err := io.ReadAll(io.LimitReader(body, maxStatus+1))
 	if err != nil {
 		return err
@@ -165,25 +156,36 @@ func values(data []byte) (n int) {
 }
 
 // Now returns the daemon's status. It returns an error wrapping ErrNoDaemon if no daemon answers within AskTime.
-func (c Client) Now(ctx context.Context) (Status, error) {
+func (d Daemon) Now(ctx context.Context) (status.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, AskTime)
 	defer cancel()
-	return c.Status(ctx)
+	return d.Status(ctx)
 }
 
 // Follow returns a function that returns the status, at once the first time, and after a pause of 250 ms
 // from then on. It returns an error wrapping ErrNoDaemon if no daemon answers within two seconds. It is not
 // safe for concurrent use.
-func (c Client) Follow() (next func(context.Context) (Status, error)) {
+func (d Daemon) Follow() (next func(context.Context) (status.Status, error)) {
 	pause := time.Duration(0)
-	return func(ctx context.Context) (Status, error) {
+	return func(ctx context.Context) (status.Status, error) {
 		select {
 		case <-ctx.Done():
-			return Status{}, ctx.Err()
+			return status.Status{}, ctx.Err()
 		case <-time.After(pause):
 		}
 		pause = FollowEvery
 
-		return c.Now(ctx)
+		return d.Now(ctx)
 	}
 }
+
+// foreignError is an error that quotes what another host sent.
+type foreignError struct{ error }
+
+func (e foreignError) Error() string {
+	said := e.error.Error()
+	status.Printable(&said)
+	return said
+}
+
+func (e foreignError) Unwrap() error { return e.error }

@@ -1,4 +1,4 @@
-package status_test
+package client_test
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/checktest"
 	"github.com/pmcheck/pmcheck/check/puppetclient"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/client"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
 
@@ -27,7 +28,7 @@ func TestADaemonThatHangsInItsAnswerDoesNotAnswer(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		<-ctx.Done()
 	})
-	if !errors.Is(err, status.ErrNoDaemon) {
+	if !errors.Is(err, client.ErrNoDaemon) {
 		t.Errorf("%v, want ErrNoDaemon", err)
 	}
 }
@@ -64,7 +65,7 @@ func ask(t *testing.T, body string) (status.Status, error) {
 func answered(ctx context.Context, daemon http.HandlerFunc) (status.Status, error) {
 	server := httptest.NewServer(daemon)
 	defer server.Close()
-	return status.Client{URL: server.URL}.Status(ctx)
+	return client.Daemon{URL: server.URL}.Status(ctx)
 }
 
 // TestTheLargestStatusIsRead: whatever clients claim, and whatever Puppet Server and an environment's directory say, a

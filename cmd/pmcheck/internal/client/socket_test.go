@@ -1,4 +1,4 @@
-package status_test
+package client_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/client"
 )
 
 // A user whose connections fill the queue of the socket does not keep a command out.
@@ -32,7 +32,7 @@ func TestAFullQueueIsWaitedFor(t *testing.T) {
 	time.AfterFunc(50*time.Millisecond, func() {
 		_ = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) }))
 	})
-	if _, err := (status.Client{Socket: path}).Status(t.Context()); err != nil {
+	if _, err := (client.Daemon{Socket: path}).Status(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
