@@ -9,6 +9,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check/bounded"
 	"github.com/pmcheck/pmcheck/check/text"
+	"github.com/pmcheck/pmcheck/drain"
 )
 
 // Bounds on what is taken from the database, which other masters fill. A row takes 2.4 KiB at most, and in a pool
@@ -127,3 +128,7 @@ func (e *TakenError) Error() string {
 	parts = append(text.First(parts, 4), fmt.Sprintf("%d of %d", len(e.Slots), e.Allowed))
 	return strings.Join(parts, "; ")
 }
+
+// Counts reports whether a hold on a service needs a slot. The budget counts masters, so a hold on a service
+// beside the master needs none.
+func Counts(service drain.Service) bool { return service.Covers(drain.Master) }

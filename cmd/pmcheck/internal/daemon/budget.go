@@ -7,6 +7,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
 )
 
 // keepSlot renews the slot of this master while it is out and returns it afterwards,
@@ -43,7 +44,7 @@ func (d *Daemon) keepSlot(ctx context.Context) error {
 func (d *Daemon) keepSlotOnce(ctx context.Context, keeper *budget.Keeper) {
 	seen := d.status(time.Now())
 	before := cmp.Or(seen.Budget, &budget.Status{Usage: budget.Usage{Slots: []budget.Slot{}}})
-	step, reason := seen.Slot()
+	step, reason := leave.KeepSlot(seen)
 	known, asked, err := keeper.Keep(ctx, *before, step, reason, seen.Master().ModeSince)
 	if !asked {
 		return

@@ -68,7 +68,7 @@ type Daemon struct {
 	balancers balancer.Tracker
 	unlisted  balancer.Tracker          // clients with a view that the setting balancers does not list
 	listens   atomic.Pointer[time.Time] // since when balancers have been heard
-	refused   status.Refusals
+	refused   front.Refusals
 	metrics   *metrics.Metrics
 	page      *page.Page
 	pages     shared[page.Document]

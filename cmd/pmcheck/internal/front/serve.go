@@ -1,6 +1,6 @@
 // Package front accepts the daemon's clients: it binds listeners, limits how many connections
-// there are and how long they take, and accepts requests that net/http would refuse. What a request
-// is answered is its caller's.
+// there are and how long they take, accepts requests that net/http would refuse, and counts the clients that
+// it refuses. What a request is answered is its caller's.
 package front
 
 import (

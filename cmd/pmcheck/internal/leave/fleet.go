@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
@@ -140,7 +141,7 @@ func isLastMaster(list []status.Blocker) bool {
 // asksFleet reports whether the fleet is asked about a service in a mode: unless views of balancers that the
 // configuration names decide. A budget that counts is asked instead of the fleet.
 func asksFleet(hasFleet bool, s status.Status, service drain.Service, mode drain.Mode) bool {
-	return hasFleet && status.Budgeted(service) && !s.Balancers.Decide(drain.Master, mode, s.Time)
+	return hasFleet && budget.Counts(service) && !s.Balancers.Decide(drain.Master, mode, s.Time)
 }
 
 func (d *decision) asksFleet() bool {

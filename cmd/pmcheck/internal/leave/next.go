@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
@@ -266,7 +267,7 @@ func (d *decision) askWitnesses() Step {
 	if d.waitsForNobody() {
 		return d.hold(drain.Firm)
 	}
-	if d.facts.HasBudget && status.Budgeted(d.policy.Service) {
+	if d.facts.HasBudget && budget.Counts(d.policy.Service) {
 		d.enter(PhaseSlot)
 		d.state.answered = d.facts.Now
 		return d.slot()

@@ -3,7 +3,9 @@
 // Out is one loop. It looks at everything (Facts, in facts.go), lets Next decide what to do (next.go), and does it:
 // wait, claim a slot, ask the fleet, write the hold, or end. Next is pure. What a command and the stop of a service
 // differ in is a Policy, in policy.go. Next asks the witnesses in the order budget, fleet, balancers (slot.go,
-// fleet.go), and judges what balancers and agents need in needs.go; how long each phase may take is in limits.go.
+// fleet.go), and judges what balancers and agents need in needs.go; how long each phase may take is in limits.go, and
+// how long what is not known keeps a master in ends.go. What the daemon does about the slot meanwhile, and until the
+// master is back, is KeepSlot.
 //
 // The daemon's answer to each check decides which balancer may lose the master, see balancer.Rule. Out writes the hold
 // that the daemon acts on, and follows what comes of it.

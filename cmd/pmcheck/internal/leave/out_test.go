@@ -285,7 +285,7 @@ func TestADepartureNamesWhatItDoesNotWaitFor(t *testing.T) {
 		w.Status = func(ctx context.Context) (status.Status, error) {
 			s, err := next(ctx)
 			s.Balancers = append(s.Balancers, lone(s.Time))
-			s.Refused.From = []status.Refusal{{
+			s.Refused.From = []front.RefusedClient{{
 				Source:   netip.MustParseAddr("192.0.2.9"),
 				By:       front.ByRequest,
 				Balancer: true,

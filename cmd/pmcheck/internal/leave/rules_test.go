@@ -32,7 +32,7 @@ var rulesOfLeaving = []struct{ name, file, old, without string }{
 		"Level: drain.LeavingInTurn"},
 	{"each balancer has heard of the firm hold", "next.go", "d.judge(d.lingering(), 0)", "d.judge(nil, 0)"},
 
-	{"a hold beside the master needs no slot", "next.go", "d.facts.HasBudget && status.Budgeted(d.policy.Service)",
+	{"a hold beside the master needs no slot", "next.go", "d.facts.HasBudget && budget.Counts(d.policy.Service)",
 		"d.facts.HasBudget"},
 	{"a stop waits for a database that restarts", "slot.go", "silentFor >= d.policy.AskDatabase", "silentFor >= 0"},
 	{"a stop without a slot is counted as out", "slot.go", "return Step{Do: Claim, Force: true}",

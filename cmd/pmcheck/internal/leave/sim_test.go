@@ -487,7 +487,7 @@ func (m *member) giveBack(ctx context.Context) {
 	for step := budget.Renew; ctx.Err() == nil && step != budget.Return; time.Sleep(time.Second) {
 		s := m.status()
 		s.Budget = &status.BudgetStatus{Usage: budget.Usage{Held: true}}
-		step, _ = s.Slot()
+		step, _ = leave.KeepSlot(s)
 	}
 	m.pool.mu.Lock()
 	defer m.pool.mu.Unlock()

@@ -129,7 +129,7 @@ func TestSectionsSayWhatIsTrue(t *testing.T) {
 			s.Believed = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
 		}, "balancers", "lb1 has stopped asking , 1h ago 192.0.2.5 Believed: balancers of 192.0.2.0/24"},
 		{"a balancer that is refused", drain.Ready, check.Healthy, func(s *status.Status, _ *status.ServiceStatus) {
-			s.Refused.From = []status.Refusal{
+			s.Refused.From = []front.RefusedClient{
 				{Source: lb1, By: front.ByRequest, Code: 400, Asked: "GET /<b>", Balancer: true, Count: 3, Since: now},
 				{Source: lb1.Next(), By: front.ByRequest, Code: 400, Asked: "GET /scan", Count: 99, Since: now},
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/drain"
@@ -377,7 +378,7 @@ func (s Status) ReturnBlockers(service drain.Service) (list []Blocker) {
 			list = append(list, v.Departure.Return...)
 		}
 	}
-	if len(list) == 0 && Budgeted(service) {
+	if len(list) == 0 && budget.Counts(service) {
 		return s.slotKept()
 	}
 	return list
@@ -387,4 +388,38 @@ func (s Status) ReturnBlockers(service drain.Service) (list []Blocker) {
 // from before may be about the process that has stopped.
 func (s Status) Healthy(since time.Time) bool {
 	return s.Master().Verdict.Health.Serves() && s.Probe.Asked.After(since)
+}
+
+// slotKept is the blocker of a slot that the daemon has not given back yet.
+func (s Status) slotKept() []Blocker {
+	if s.Budget == nil {
+		return nil
+	}
+	// A database that does not answer keeps no master from being in service.
+	if !s.Budget.Reachable {
+		return blocker.NotKnownUntil(s.Time, "whether its slot is free: %s", s.Budget.Error)
+	}
+
+	isReturned := !s.Budget.Held && s.Budget.Asked.After(s.Master().ModeSince)
+	if isReturned {
+		return nil
+	}
+	return blocker.Only(blocker.Budget, "its slot in the budget is free once it has been back for %s",
+		text.Duration(budget.Settle))
+}
+
+// OverBudget returns the masters that keep this one from leaving because they use up the budget, as the daemon saw the
+// budget last. The database decides.
+func (s Status) OverBudget(service drain.Service) []Blocker {
+	if s.Budget == nil || !budget.Counts(service) || s.Budget.Held {
+		return nil
+	}
+	if !s.Budget.Reachable {
+		return blocker.Only(blocker.Unknown, "%s", s.Budget.Error)
+	}
+	if s.Budget.Out < s.Budget.Allowed {
+		return nil
+	}
+	taken := budget.TakenError{Slots: s.Budget.Others(), Allowed: s.Budget.Allowed}
+	return blocker.Only(blocker.Budget, "%s", taken.Error())
 }

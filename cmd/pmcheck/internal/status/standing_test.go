@@ -721,3 +721,32 @@ func TestUnheard(t *testing.T) {
 		}
 	}
 }
+
+func TestOverBudgetNamesTheMastersThatAreOut(t *testing.T) {
+	slot := budget.Slot{Master: "puppet2", Since: now().Add(-3 * time.Hour), By: "alice", Reason: "kernel"}
+	lapsed := slot
+	lapsed.Lapsed = true
+	asked := func(allowed int, held bool) *status.BudgetStatus {
+		view := budget.Usage{Allowed: allowed, Out: 1, Held: held, Slots: []budget.Slot{lapsed, slot}}
+		return &status.BudgetStatus{Usage: view, Reachable: true}
+	}
+	used := "budget: " + slot.String() + "; 1 of 1"
+	for _, tt := range []struct {
+		name    string
+		budget  *status.BudgetStatus
+		service drain.Service
+		want    string
+	}{
+		{"no budget", nil, "", ""},
+		{"free", asked(2, false), "", ""},
+		{"used up", asked(1, false), "server", used},
+		{"the CA needs no slot", asked(1, false), "ca", ""},
+		{"has a slot", asked(1, true), "", ""},
+		{"unreachable", &status.BudgetStatus{Error: "no answer within 2s"}, "", "unknown: no answer within 2s"},
+	} {
+		got := texts(status.Status{Time: now(), Budget: tt.budget}.OverBudget(tt.service))
+		if got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}

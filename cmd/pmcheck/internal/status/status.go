@@ -1,7 +1,7 @@
 // Package status contains what programs can read from the daemon: the Status, which is the JSON of /status and of
 // "pmcheck status --json". New makes a Status of Facts. Each service has a
 // Departure, in departure.go: what stands between it and what is wanted of it. The questions that a Departure is made
-// of are in standing.go, and what to do about the slot of a master is in slot.go.
+// of are in standing.go.
 //
 // The comment of a field is its meaning in packaging/doc/reference.md. From 1.0 on, fields are only added within a
 // major version.
@@ -23,6 +23,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -40,6 +41,8 @@ type (
 	View = balancer.View
 	// BudgetStatus is the budget of the pool as the daemon saw it last.
 	BudgetStatus = budget.Status
+	// Refused are the clients that were refused since the daemon started.
+	Refused = front.Refused
 	// Blocker is one thing between a master and what is wanted of it.
 	Blocker = blocker.Blocker
 )

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pmcheck/pmcheck/check"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
@@ -95,7 +97,7 @@ func TestWhatIsProbablyAMistakeIsAWarning(t *testing.T) {
 
 func TestStateSaysWhetherABalancerAsks(t *testing.T) {
 	refused := func(s *status.Status) {
-		s.Refused.From = []status.Refusal{{By: front.ByAllow, Balancer: true, Last: s.Time}}
+		s.Refused.From = []front.RefusedClient{{By: front.ByAllow, Balancer: true, Last: s.Time}}
 	}
 	unlisted := func(s *status.Status) { s.Unlisted = []status.Balancer{{Service: drain.Master}} }
 	for _, tt := range []struct {
@@ -190,6 +192,29 @@ func TestMayRestart(t *testing.T) {
 		}
 		if says, shown := s.MayRestart(v); says != tt.says || len(shown) != tt.shown {
 			t.Errorf("%+v: %q, %v", tt, says, shown)
+		}
+	}
+}
+
+func TestWhatKeepsBalancersAwayIsAWarning(t *testing.T) {
+	since := time.Date(2026, 11, 25, 12, 0, 0, 0, time.Local)
+	source := netip.MustParseAddr("192.0.2.5")
+	settings := config.Default()
+	s := status.New(status.Facts{
+		State:     &monitor.State{Services: []monitor.Service{{Name: drain.Master}}},
+		Settings:  &settings,
+		Balancers: balancer.List{{Node: "lb1", Source: source, Seen: since, Listed: true}},
+		Refused: status.Refused{
+			Allow: 9,
+			From:  []front.RefusedClient{{Source: source, Balancer: true, Count: 9, Since: since}},
+		},
+	}, since.Add(time.Hour))
+	for i, want := range []string{
+		"192.0.2.5 was refused since 2026-11-25 12:00:00, 9×: it is not in allow",
+		"balancer lb1 has not asked since 2026-11-25 12:00:00",
+	} {
+		if s.Warnings[i] != want {
+			t.Errorf("%q, want %q", s.Warnings[i], want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package status
+package front
 
 import (
 	"bytes"
@@ -12,7 +12,6 @@ import (
 
 	"github.com/pmcheck/pmcheck/check/text"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
 )
 
 // Refused are the clients that were refused since the daemon started.
@@ -25,15 +24,15 @@ type Refused struct {
 	// Silence are the connections without a whole request, of clients that look like balancers.
 	Silence int64 `json:"silence"`
 	// From are the addresses that this happened to within the last hour, balancers first.
-	From []Refusal `json:"from,omitempty"`
+	From []RefusedClient `json:"from,omitempty"`
 }
 
-// Refusal is what happened to one address.
-type Refusal struct {
-	Source netip.Addr   `json:"source"`          // of the client
-	By     front.Reason `json:"by"`              // allow, limit, request or silence
-	Code   int          `json:"code,omitempty"`  // the answer, if by request
-	Asked  string       `json:"asked,omitempty"` // what it sent last: the first line, made printable
+// RefusedClient is what happened to a client, by one reason.
+type RefusedClient struct {
+	Source netip.Addr `json:"source"`          // of the client
+	By     Reason     `json:"by"`              // allow, limit, request or silence
+	Code   int        `json:"code,omitempty"`  // the answer, if by request
+	Asked  string     `json:"asked,omitempty"` // what it sent last: the first line, made printable
 	// Balancer is set if the client looks like one. By allow and by the limit every client does: nothing is known of it.
 	Balancer bool      `json:"balancer"`
 	Count    int64     `json:"count"` // how often it happened since then
@@ -45,14 +44,14 @@ type Refusal struct {
 	viewed bool      // it has sent a view
 }
 
-func (r Refusal) String() string {
+func (r RefusedClient) String() string {
 	why := "it is not in allow"
 	switch r.By {
-	case front.ByLimit:
+	case ByLimit:
 		why = "it had the most connections"
-	case front.ByRequest:
+	case ByRequest:
 		why = fmt.Sprintf("it asks %q, which is answered %d", r.Asked, r.Code)
-	case front.BySilence:
+	case BySilence:
 		why = "it connects and sends no request, so it hears no answer"
 		if r.Asked != "" {
 			why = fmt.Sprintf("it sends %q, which is no whole request, so it hears no answer", r.Asked)
@@ -63,12 +62,12 @@ func (r Refusal) String() string {
 
 // balances reports whether the client looks like a balancer: it goes on at a balancer's pace, whatever it sends. A
 // request with check-send-proxy is never the same twice.
-func (r Refusal) balances() bool {
+func (r RefusedClient) balances() bool {
 	return !r.isPaced() || r.viewed || r.tries >= balancer.TellTimes
 }
 
 // isPaced reports whether its pace says what the client is. By allow and by the limit nothing is known of it.
-func (r Refusal) isPaced() bool { return r.By == front.ByRequest || r.By == front.BySilence }
+func (r RefusedClient) isPaced() bool { return r.By == ByRequest || r.By == BySilence }
 
 const (
 	// oneTry is how long a person's browser, or a scanner, may take for one try: several connections.
@@ -82,7 +81,7 @@ const (
 const askingFor = 2 * time.Minute
 
 // Balancers returns the clients that look like balancers.
-func (r Refused) Balancers() (list []Refusal) {
+func (r Refused) Balancers() (list []RefusedClient) {
 	for _, f := range r.From {
 		if f.Balancer {
 			list = append(list, f)
@@ -94,7 +93,7 @@ func (r Refused) Balancers() (list []Refusal) {
 // Asking returns the clients that look like balancers, and go on asking for what is refused. A departure cannot see
 // what they do: most have the master DOWN, but a balancer that takes any answer for a good answer sends agents to the
 // end.
-func (r Refused) Asking(now time.Time) (list []Refusal) {
+func (r Refused) Asking(now time.Time) (list []RefusedClient) {
 	for _, f := range r.Balancers() {
 		if now.Sub(f.Last) < askingFor {
 			list = append(list, f)
@@ -117,15 +116,15 @@ type Refusals struct {
 }
 
 // Note counts a client that was refused.
-func (r *Refusals) Note(refused front.Refusal, now time.Time) {
+func (r *Refusals) Note(refused Refusal, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
 	f := r.find(refused.Client, refused.By, now)
-	if refused.By == front.ByRequest && !f.ask(refused) {
+	if refused.By == ByRequest && !f.ask(refused) {
 		return
 	}
-	if refused.By == front.BySilence {
+	if refused.By == BySilence {
 		f.Asked = silence(refused.Asked)
 	}
 	if f.isPaced() {
@@ -135,15 +134,15 @@ func (r *Refusals) Note(refused front.Refusal, now time.Time) {
 	f.Last = now
 
 	switch refused.By {
-	case front.ByAllow:
+	case ByAllow:
 		r.known.Allow++
-	case front.ByLimit:
+	case ByLimit:
 		r.known.Limit++
-	case front.ByRequest:
+	case ByRequest:
 		if f.balances() {
 			r.known.Request++
 		}
-	case front.BySilence:
+	case BySilence:
 		if f.balances() {
 			r.known.Silence++
 		}
@@ -151,7 +150,7 @@ func (r *Refusals) Note(refused front.Refusal, now time.Time) {
 }
 
 // try notes that the client has tried. What happens within oneTry is one try.
-func (r *Refusal) try(now time.Time) {
+func (r *RefusedClient) try(now time.Time) {
 	since := now.Sub(r.tried)
 	if since < oneTry {
 		return
@@ -164,24 +163,24 @@ func (r *Refusal) try(now time.Time) {
 }
 
 // find returns what is known of a client. A new client takes the place of the client that was refused the longest ago.
-func (r *Refusals) find(source netip.Addr, by front.Reason, now time.Time) *Refusal {
+func (r *Refusals) find(source netip.Addr, by Reason, now time.Time) *RefusedClient {
 	from := r.known.From
-	at := slices.IndexFunc(from, func(f Refusal) bool { return f.Source == source && f.By == by })
+	at := slices.IndexFunc(from, func(f RefusedClient) bool { return f.Source == source && f.By == by })
 	if at >= 0 {
 		return &from[at]
 	}
 
 	if len(from) == maxRefusals {
-		oldest := slices.MinFunc(from, func(a, b Refusal) int { return a.Last.Compare(b.Last) })
-		from = slices.DeleteFunc(from, func(f Refusal) bool { return f == oldest })
+		oldest := slices.MinFunc(from, func(a, b RefusedClient) int { return a.Last.Compare(b.Last) })
+		from = slices.DeleteFunc(from, func(f RefusedClient) bool { return f == oldest })
 	}
-	r.known.From = append(from, Refusal{Source: source, By: by, Since: now})
+	r.known.From = append(from, RefusedClient{Source: source, By: by, Since: now})
 	return &r.known.From[len(r.known.From)-1]
 }
 
 // ask notes a request that was refused, and reports whether it counts. Beside a balancer that sends its view, other
 // requests from its address do not: a person is at work there.
-func (r *Refusal) ask(refused front.Refusal) bool {
+func (r *RefusedClient) ask(refused Refusal) bool {
 	viewed := bytes.Contains(bytes.ToLower(refused.Asked), []byte("\n"+strings.ToLower(balancer.StateHeader)+":"))
 	if r.viewed && !viewed {
 		return false
@@ -203,7 +202,7 @@ func silence(asked []byte) string {
 
 // firstLine returns what was asked, for a reader.
 func firstLine(asked []byte) string {
-	if front.IsTLS(asked) {
+	if IsTLS(asked) {
 		return "TLS instead of HTTP"
 	}
 	line, _, _ := bytes.Cut(asked, []byte("\n"))
@@ -215,14 +214,14 @@ func (r *Refusals) At(now time.Time) Refused {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
-	r.known.From = slices.DeleteFunc(r.known.From, func(f Refusal) bool { return now.Sub(f.Last) >= refusedFor })
+	r.known.From = slices.DeleteFunc(r.known.From, func(f RefusedClient) bool { return now.Sub(f.Last) >= refusedFor })
 
 	known := r.known
 	known.From = slices.Clone(known.From)
 	for i := range known.From {
 		known.From[i].Balancer = known.From[i].balances()
 	}
-	slices.SortStableFunc(known.From, func(a, b Refusal) int {
+	slices.SortStableFunc(known.From, func(a, b RefusedClient) int {
 		if a.Balancer != b.Balancer {
 			if a.Balancer {
 				return -1

@@ -1,4 +1,4 @@
-package status_test
+package front_test
 
 import (
 	"fmt"
@@ -7,25 +7,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/monitor"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
-	"github.com/pmcheck/pmcheck/drain"
 )
 
 func TestRefusalsAreCountedByAddressAndForgottenAfterAnHour(t *testing.T) {
 	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 	lb1, lb2 := netip.MustParseAddr("192.0.2.5"), netip.MustParseAddr("2001:db8::5")
-	var r status.Refusals
+	var r front.Refusals
 	r.Note(front.Refusal{Client: lb2, By: front.ByLimit}, now)
 	for i := range 3 {
 		r.Note(front.Refusal{Client: lb1, By: front.ByAllow}, now.Add(time.Duration(i)*time.Minute))
 	}
 	got := r.At(now.Add(61 * time.Minute))
 	last := now.Add(2 * time.Minute)
-	want := status.Refusal{Source: lb1, By: front.ByAllow, Balancer: true, Count: 3, Since: now, Last: last}
+	want := front.RefusedClient{Source: lb1, By: front.ByAllow, Balancer: true, Count: 3, Since: now, Last: last}
 	if got.Allow != 3 || got.Limit != 1 || len(got.From) != 1 || got.From[0] != want {
 		t.Errorf("got %+v", got)
 	}
@@ -37,7 +32,7 @@ func TestRefusalsAreCountedByAddressAndForgottenAfterAnHour(t *testing.T) {
 func TestStrangersDoNotDisplaceABalancerThatIsRefused(t *testing.T) {
 	now := time.Now()
 	balancer, stranger := netip.MustParseAddr("192.0.2.5"), netip.MustParseAddr("198.51.100.1")
-	var r status.Refusals
+	var r front.Refusals
 	for i := range 1000 {
 		if now = now.Add(time.Second); i%2 == 0 {
 			r.Note(front.Refusal{Client: balancer, By: front.ByAllow}, now)
@@ -47,26 +42,6 @@ func TestStrangersDoNotDisplaceABalancerThatIsRefused(t *testing.T) {
 	}
 	if got := r.At(now); len(got.From) != 32 || got.From[0].Source != balancer || got.From[0].Count != 500 {
 		t.Errorf("%d addresses, first %+v", len(got.From), got.From[0])
-	}
-}
-
-func TestWhatKeepsBalancersAwayIsAWarning(t *testing.T) {
-	since := time.Date(2026, 11, 25, 12, 0, 0, 0, time.Local)
-	source := netip.MustParseAddr("192.0.2.5")
-	settings := config.Default()
-	s := status.New(status.Facts{
-		State:     &monitor.State{Services: []monitor.Service{{Name: drain.Master}}},
-		Settings:  &settings,
-		Balancers: balancer.List{{Node: "lb1", Source: source, Seen: since, Listed: true}},
-		Refused:   status.Refused{Allow: 9, From: []status.Refusal{{Source: source, Balancer: true, Count: 9, Since: since}}},
-	}, since.Add(time.Hour))
-	for i, want := range []string{
-		"192.0.2.5 was refused since 2026-11-25 12:00:00, 9×: it is not in allow",
-		"balancer lb1 has not asked since 2026-11-25 12:00:00",
-	} {
-		if s.Warnings[i] != want {
-			t.Errorf("%q, want %q", s.Warnings[i], want)
-		}
 	}
 }
 
@@ -109,7 +84,7 @@ func TestClientsThatLookLikeBalancersAreSeen(t *testing.T) {
 		{"half a request", silence, every, []string{"GET / HTTP/1.1\r\n", "GET / HTTP/1.1\r\n", "GET / HTTP/1.1\r\n"},
 			`it sends "GET / HTTP/1.1", which is no whole request, so it hears no answer`, 1},
 	} {
-		var r status.Refusals
+		var r front.Refusals
 		since := time.Date(2026, 11, 25, 12, 0, 0, 0, time.Local)
 		now := since
 		for i, asked := range tt.asked {
@@ -139,7 +114,7 @@ func TestClientsThatLookLikeBalancersAreSeen(t *testing.T) {
 // A client with as many requests as it likes takes one place, and strangers do not hide a balancer that goes on asking.
 func TestRefusedRequestsAreBounded(t *testing.T) {
 	now, lb, stranger := time.Now(), netip.MustParseAddr("192.0.2.5"), netip.MustParseAddr("198.51.100.1")
-	var r status.Refusals
+	var r front.Refusals
 	note := func(client netip.Addr, asked string) {
 		r.Note(front.Refusal{Client: client, By: front.ByRequest, Code: 400, Asked: []byte(asked)}, now)
 	}
