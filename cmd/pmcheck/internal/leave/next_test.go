@@ -253,6 +253,9 @@ func TestNext(t *testing.T) {
 	told := func(ago time.Duration) func(*State, time.Time) {
 		return func(s *State, now time.Time) { s.times.told = now.Add(-ago) }
 	}
+	firmFor := func(d time.Duration) func(*State, time.Time) {
+		return func(s *State, now time.Time) { s.times.firm = now.Add(-d) }
+	}
 	dbSilentFor := func(d time.Duration) func(*State, time.Time) {
 		return func(s *State, now time.Time) { s.answered = now.Add(-d) }
 	}
@@ -320,6 +323,9 @@ func TestNext(t *testing.T) {
 		{name: "a silent daemon, a stop holds, and waits as long as a balancer asks", phase: PhaseTold,
 			sees: facts{daemon(DaemonSilent), own("turn")}, asked: stops(),
 			does: "wait: no daemon answers, so balancers may still send for 20s (told)"},
+		{name: "firm, and a silent daemon: what it told whom would change nothing", phase: PhaseLast,
+			state: remembers{told(time.Minute), firmFor(0)},
+			sees:  facts{daemon(DaemonSilent), own("")}, asked: stops(), does: "end (last)"},
 		{name: "no daemon runs, so no balancer hears", sees: facts{daemon(DaemonAbsent), budgetAndFleet}, asked: drains(),
 			does: "hold firm, and end"},
 
@@ -346,7 +352,7 @@ func TestNext(t *testing.T) {
 		{name: "the only server of every balancer: its agents can go nowhere else", phase: PhaseTold,
 			sees: facts{shows(only, held("turn")), own("turn"), agent}, asked: stops(), does: "hold firm (last)"},
 		{name: "firm: that balancer is told, so that a backup takes over", phase: PhaseLast,
-			state: remembers{told(time.Minute), func(s *State, now time.Time) { s.times.firm = now }},
+			state: remembers{told(time.Minute), firmFor(0)},
 			sees:  facts{shows(only, held("")), own("")}, asked: stops(),
 			does: "wait: lb0/only still sends (UP, 0 sessions) (last)"},
 
@@ -416,6 +422,11 @@ func TestNext(t *testing.T) {
 		{name: "the last question is answered", phase: PhaseFleet, state: remembers{paused},
 			sees: facts{shows(blind, held("turn")), own("turn"), fleetSays(serves)}, asked: drains(),
 			does: "hold turn (told)"},
+		{name: "no master of the fleet answers, for 29 s", phase: PhaseFleet, after: time.Minute,
+			state: remembers{muteFor(29 * time.Second), paused},
+			sees:  facts{shows(pool), fleetSays(mute)}, asked: drains(),
+			does:  "wait: no other master of the fleet is known to have served for 30s; no answer from m2 (fleet)",
+			notes: "of the fleet do not answer: m2"},
 		{name: "no master of the fleet answers, for 30 s, and views decide", phase: PhaseFleet,
 			state: remembers{muteFor(30 * time.Second), paused},
 			sees:  facts{shows(pool), fleetSays(mute)}, asked: drains(), does: "hold turn (told)",

@@ -33,7 +33,7 @@ var rulesOfLeaving = []struct{ name, file, old, without string }{
 	{"each balancer has heard of the firm hold", "next.go", "d.judge(d.lingering(), 0)", "d.judge(nil, 0)"},
 
 	{"a hold beside the master needs no slot", "next.go", "d.facts.HasBudget && budget.Counts(d.policy.Service)",
-		"d.facts.HasBudget"},
+		"d.facts.HasBudget && (true || budget.Counts(d.policy.Service))"},
 	{"a stop waits for a database that restarts", "slot.go", "silentFor >= d.policy.AskDatabase", "silentFor >= 0"},
 	{"a stop without a slot is counted as out", "slot.go", "return Step{Do: Claim, Force: true}",
 		"return d.hold(drain.LeavingWithSlot)"},
@@ -45,6 +45,8 @@ var rulesOfLeaving = []struct{ name, file, old, without string }{
 	{"the fleet is asked again", "fleet.go", "if !s.paused {", "if !s.paused && false {"},
 	{"the fleet is asked once more, held", "fleet.go", "if !d.isFollowedBlindly() || d.inEffect() {", "if true {"},
 	{"of two that hold at once, one lifts its hold", "fleet.go", "step.Do = Lift", "step.Do = Wait"},
+	{"what is not known counts until its end", "next.go", "	blockers = blocker.Counting(blockers, d.facts.Now)\n", ""},
+	{"a silent fleet counts until its end", "fleet.go", "blocker.Counting(d.byFleet(), d.facts.Now)", "d.byFleet()"},
 	{"views decide where the fleet is silent", "fleet.go", "isMute && isPooled && !d.isFollowedBlindly()",
 		"isMute && isPooled && false"},
 	{"a balancer knows more than the fleet", "fleet.go", "isPooled && d.policy.NotKnown == GoOn", "isPooled && false"},
