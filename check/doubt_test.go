@@ -515,7 +515,8 @@ func TestAnAnswerAfterATimeoutDoesNotEmptyTheQueue(t *testing.T) {
 	p := newProber(t, m)
 	p.Listens = func() (check.Listening, error) { return check.Listening{ID: "1", Waiting: 51}, nil }
 	accepts := false
-	p.Accepts = func(context.Context) (bool, error) { return accepts, nil }
+	var unknown error
+	p.Accepts = func(context.Context) (bool, error) { return accepts, unknown }
 	p.Probe(t.Context())
 
 	m.Set(checktest.Silent)
@@ -524,6 +525,12 @@ func TestAnAnswerAfterATimeoutDoesNotEmptyTheQueue(t *testing.T) {
 
 	m.Set(checktest.Running)
 	wantReason(t, p.Probe(t.Context()), check.NotAccepting)
-	accepts = true
+
+	// The kernel has reset the connection: what is not known ends nothing.
+	unknown = errors.New("not known")
+	time.Sleep(check.AcceptTime) // the interval of the probes while connections wait
+	wantReason(t, p.Probe(t.Context()), check.NotAccepting)
+
+	accepts, unknown = true, nil
 	wantReason(t, p.Probe(t.Context()), check.OK)
 }

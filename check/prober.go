@@ -163,7 +163,8 @@ func (p *Prober) overdue() bool {
 	return !p.queued.IsZero() && time.Since(p.queued) >= second
 }
 
-// knock finds out whether the process accepts a new connection. If it does not, it may be in a garbage collection,
+// knock finds out whether the process accepts a new connection. If that cannot be known, what was seen last counts. If
+// the process accepts none, it may be in a garbage collection,
 // so knock asks once more on the kept connection: a process that has answered is at work again, and is given the
 // same time once more.
 func (p *Prober) knock(ctx context.Context, r Result) (Result, bool) {
@@ -197,12 +198,19 @@ func (p *Prober) accepts(ctx context.Context) (bool, error) {
 	return p.Accepts(ctx)
 }
 
-// mayAccept reports whether the process accepts a new connection within AcceptTime, or that cannot be known.
+// mayAccept reports whether the process accepts a new connection within AcceptTime. If that cannot be known, it may if
+// it did last time: the kernel resets connections, too, if the queue of a process that accepts none is full.
 func (p *Prober) mayAccept(ctx context.Context) bool {
 	inTime, cancel := context.WithTimeout(ctx, AcceptTime)
 	defer cancel()
 	accepts, err := p.accepts(inTime)
-	return accepts || err != nil || ctx.Err() != nil
+
+	isNotKnown := err != nil || ctx.Err() != nil
+	if isNotKnown {
+		acceptedNone := p.last.Fault != nil && p.last.Fault.Reason == NotAccepting
+		return !acceptedNone
+	}
+	return accepts
 }
 
 // located returns the fault of a port that refuses connections, with where the master may listen instead.
