@@ -51,11 +51,11 @@ func TestJudgeConcludesFromSuccessiveResults(t *testing.T) {
 		{"starting", results{at(0, check.StateStarting)}, check.Warming, check.StateStarting},
 
 		{"silent", results{good(0), silent(1)}, check.Unhealthy, silence},
-		{"saturated", results{good(0), saturated(1)}, check.Busy, check.JRubyBusy},
-		{"for long", results{good(0), saturated(1), saturated(119)}, check.Busy, check.JRubyBusy},
+		{"saturated", results{good(0), saturated(1)}, check.Busy, check.Saturated},
+		{"for long", results{good(0), saturated(1), saturated(119)}, check.Busy, check.Saturated},
 		{"for too long", results{good(0), saturated(1), saturated(120)}, check.Unhealthy, silence},
 		{"out until it answers", results{good(0), saturated(120), saturated(121)}, check.Unhealthy, silence},
-		{"answered between", results{good(0), saturated(60), good(70), saturated(180)}, check.Busy, check.JRubyBusy},
+		{"answered between", results{good(0), saturated(60), good(70), saturated(180)}, check.Busy, check.Saturated},
 		{"always saturated", results{saturated(0)}, check.Unhealthy, silence},
 		{"stopped while saturated", results{good(0), saturated(1), silent(2)}, check.Unhealthy, silence},
 		{"continued", results{good(0), silent(1), saturated(2)}, check.Unhealthy, silence},
@@ -64,7 +64,7 @@ func TestJudgeConcludesFromSuccessiveResults(t *testing.T) {
 		{"saturated since it accepts none", results{good(0), at(1, check.NotAccepting), saturated(2)}, check.Unhealthy,
 			silence},
 		{"denied by the master itself", results{denied(good(0))}, check.Healthy, check.OK},
-		{"saturated since", results{denied(good(0)), saturated(1)}, check.Busy, check.JRubyBusy},
+		{"saturated since", results{denied(good(0)), saturated(1)}, check.Busy, check.Saturated},
 		{"stopped since", results{denied(good(0)), silent(1)}, check.Unhealthy, silence},
 		{"killed while saturated", results{good(0), saturated(1), refused(2)}, check.Unhealthy, puppetclient.Refused},
 	} {

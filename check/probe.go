@@ -17,6 +17,8 @@ const (
 
 	// The master answers on a kept connection, and accepts no new one.
 	NotAccepting Reason = "not-accepting"
+	// The master has answered lately, and accepts connections, but does not answer in time.
+	Saturated Reason = "saturated"
 	// The master does not answer, and it is not known whether its process accepts connections.
 	AcceptNotKnown Reason = "accept-not-known"
 
@@ -49,6 +51,7 @@ func probe() Check {
 		Reasons: slices.Concat(
 			unprobed(),
 			unanswered(),
+			saturated(),
 			notServing(),
 			certificateFaults(),
 			sharedFaults(),
@@ -99,6 +102,19 @@ func unanswered() []Cause {
 			reason: pc.OwnCertRefused,
 			begins: "it refuses a certificate with which our files find no fault",
 			hint:   "the server's own CRL or CA bundle may be out of date: see puppetserver.log",
+		},
+	)
+}
+
+// saturated returns the cause of a master that answers late. Why it does is not known: the check jruby has the last
+// count of its JRubies.
+func saturated() []Cause {
+	return causes(OfMaster, Busy, answered,
+		row{
+			reason: Saturated,
+			begins: "it accepts connections, and has not answered in time, for less than jruby.stuck_after",
+			hint: "it has no thread or no processor left: look at the load of the host, and at the requests that wait " +
+				"in check jruby",
 		},
 	)
 }

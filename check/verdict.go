@@ -121,7 +121,7 @@ func (j *Judge) Observe(r Result) Verdict {
 
 	case r.Saturated && j.answeredLately(r):
 		next.Health = Busy
-		next.Reason = JRubyBusy
+		next.Reason = Saturated
 		next.Detail = r.Fault.Error()
 
 	default:

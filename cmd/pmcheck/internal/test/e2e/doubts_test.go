@@ -308,7 +308,7 @@ func testRestartWhileSaturated(t *testing.T, s *lab.PuppetServer) {
 	for range 3 {
 		r.Stop()
 		r.Start()
-		r.WaitVerdict("busy: jruby-busy", 10*time.Second)
+		r.WaitVerdict("busy: saturated", 10*time.Second)
 		if code, body, err := r.Ask("/"); code != http.StatusOK {
 			t.Errorf("after a restart of pmcheck: %d %q, %v", code, body, err)
 		}

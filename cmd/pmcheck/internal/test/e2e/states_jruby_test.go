@@ -186,14 +186,14 @@ func testFlood(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 		server := s.Services[0]
 		got, code, detail := lab.VerdictText(server), server.Answer.Code, server.Verdict.Detail
 		full := strings.Contains(detail, "but it accepts connections")
-		if got != "busy: jruby-busy" || code != http.StatusOK || !full {
+		if got != "busy: saturated" || code != http.StatusOK || !full {
 			return fmt.Errorf("the answer is %d for %q (%s), want 200 for a busy master that does not answer in time",
 				code, got, detail)
 		}
 		return nil
 	})
 	took := time.Since(began)
-	seen.add(fmt.Sprint(flood, " requests pending: no thread is left"), serves("busy: jruby-busy"), took, curl(t, s))
+	seen.add(fmt.Sprint(flood, " requests pending: no thread is left"), serves("busy: saturated"), took, curl(t, s))
 	seen.stop(t, s, r, fmt.Sprint(flood, " requests pending, and `kill -STOP`"))
 
 	began = time.Now()
