@@ -146,8 +146,8 @@ func (s Status) stillSends(b *Balancer) (why Blocker) {
 		return behind(b, "still sends (%s)", stands(b.View))
 	}
 	if b.Sends(s.Time) {
-		return behind(b, "may still send: two HAProxies have its node, address and %s, and one had the master UP %s ago",
-			b.Name, text.Age(s.Time.Sub(b.UpSeen)))
+		return behind(b, "may still send: its checks come unevenly, as if two HAProxies had its name, "+
+			"and one had the master UP %s ago", text.Age(s.Time.Sub(b.UpSeen)))
 	}
 	return why
 }

@@ -254,8 +254,8 @@ func TestStandingNamesEachBlocker(t *testing.T) {
 		{"not refused for the last time, and silent", st(held, asking(starts, silent(50))), nil,
 			"balancer: lb1/puppet still sends (UP 2/3, 3 sessions)"},
 		{"two HAProxies with one name, of which one said UP", st(held, asking(twins, upSeen(3))), nil,
-			"balancer: lb1/puppet may still send: two HAProxies have its node, address and puppet/m1, and one had the master " +
-				"UP 3s ago"},
+			"balancer: lb1/puppet may still send: its checks come unevenly, as if two HAProxies had its name, and one had " +
+				"the master UP 3s ago"},
 		{"two HAProxies with one name, of which none has said UP lately", st(held, asking(twins, upSeen(11))), nil, ""},
 		{"one HAProxy that said UP", st(held, asking(upSeen(3))), nil, ""},
 		{"has asked once, and not since", st(held, asking(sends, early, once)), nil,
