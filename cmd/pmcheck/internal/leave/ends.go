@@ -7,10 +7,10 @@ import "time"
 //
 //	not known                      a command                  a stop
 //	daemon, in the first moments   daemonTime                 daemonTime
-//	daemon, it runs and is silent  refused                    status.usualTime, see Status.Unattended
-//	daemon, there is no process    status.usualTime           status.usualTime
+//	daemon, it runs and is silent  refused; once held: lasts  30 s, see Status.Unattended
+//	daemon, there is no process    at once; --wait: 30 s      30 s, see Status.Unattended
 //	its balancers, it is young     status.HeardAll            status.HeardUsual
-//	its balancers, hold is firm    (not asked any more)       at once: nothing that it says would change
+//	daemon, the hold is firm       at once                    at once: nothing that it says would change
 //	database of the budget         refused                    databaseTime, then the fleet is asked
 //	fleet, views show servers      muteTime                   muteTime
 //	fleet, and no view shows any   as long as it lasts        its turn
@@ -18,7 +18,7 @@ import "time"
 //	or that cannot be read
 //	perhaps a balancer             balancer.TellTimes, or until it is silent
 //
-// As long as it lasts means for a command: until its --timeout is over, and it is refused.
+// As long as it lasts means for a command: until its --timeout is over. Then it is refused.
 const (
 	// daemonTime is how long a restart of the daemon may take. The socket is systemd's, and stays open meanwhile.
 	daemonTime = 5 * time.Second

@@ -31,7 +31,7 @@ func (d *decision) others() Step {
 	d.noteFleet()
 	blockers := blocker.Counting(d.byFleet(), d.facts.Now)
 	if isLastMaster(blockers) {
-		return d.isLastOfFleet(blockers)
+		return d.withoutOthers(blockers)
 	}
 	if len(blockers) > 0 {
 		return d.keptByFleet(blockers)
@@ -55,7 +55,7 @@ func (d *decision) others() Step {
 // waitForFleet waits, and says for what.
 func (d *decision) waitForFleet(format string, args ...any) Step {
 	step, is := d.judge(blocker.Only(blocker.Needed, format, args...), 0)
-	if is == blocked {
+	if is == decided {
 		return step
 	}
 	return d.withoutFleet()
@@ -83,8 +83,8 @@ func (d *decision) withoutFleet() Step {
 	return d.holdByViews()
 }
 
-// isLastOfFleet refuses a command. A stop goes on: no other master will let it go.
-func (d *decision) isLastOfFleet(blockers []status.Blocker) Step {
+// withoutOthers refuses a command. A stop goes on: no other master will let it go.
+func (d *decision) withoutOthers(blockers []status.Blocker) Step {
 	if d.policy.NotKnown == Refuse {
 		return end(&Error{Kind: Refused, Text: "must stay in service", Left: blockers})
 	}

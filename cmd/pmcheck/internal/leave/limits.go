@@ -15,7 +15,8 @@ const (
 	// longestRestart is how long the slot of another master may last beyond its turn and the wait for its agents: until
 	// its Puppet Server has started, and has been back for budget.Settle.
 	longestRestart = 5 * time.Minute
-	// stopTime is the most that a shutdown leaves for the stop of a service that has not been drained.
+	// stopTime is the most that a shutdown leaves for the stop of a service that has not been drained: a tenth of
+	// guard.shutdown, if that is less.
 	stopTime = time.Minute
 	// lastTime is how long a stop waits until each balancer of which this is the only server has asked once more: the
 	// usual interval of a slow one.

@@ -80,8 +80,8 @@ func (d *decision) isNeededBy(b *status.Balancer) bool {
 }
 
 // awaited returns the balancers that must let go of the master while its hold is of this level. A balancer that has
-// this master alone keeps it until the hold is firm. Where that is refused, it is a backend for turns that has this
-// master alone by mistake: such a backend has no agents.
+// this master alone keeps it until the hold is firm. A command is refused by such a balancer; what is left then is a
+// backend for turns, which has this master alone by mistake, and no agents.
 func (d *decision) awaited(all balancer.List, level drain.Leaving) balancer.List {
 	now := d.facts.Status.Time
 	if d.policy.OnlyServer == Refuse {

@@ -10,7 +10,8 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// Phase is a part of the way out that ends. The first four of a stop share its turn.
+// Phase is a part of the way out. The first four of a stop share its turn, but for a slot, which may come later: see
+// endOfSlot.
 type Phase int
 
 // The phases, in their order.
@@ -114,7 +115,7 @@ func (d *decision) step() Step {
 	if d.facts.NoStop != nil {
 		return end(d.facts.NoStop)
 	}
-	if step, is := d.lost(); is {
+	if step, is := d.checkHold(); is {
 		return step
 	}
 
@@ -142,9 +143,9 @@ func (d *decision) step() Step {
 
 func end(err error) Step { return Step{Do: End, Err: err} }
 
-// lost ends the way out if the hold is not there any more. A hold whose end the clock has jumped over gets another end,
-// if it is to last.
-func (d *decision) lost() (Step, bool) {
+// checkHold ends the way out if the hold is not there any more. A hold whose end the clock has jumped over gets another
+// end, if it is to last. It reports whether there is such a step.
+func (d *decision) checkHold() (Step, bool) {
 	own := d.facts.Own
 	if own.Mode == "" {
 		return Step{}, false
@@ -156,7 +157,10 @@ func (d *decision) lost() (Step, bool) {
 	if hasEnded && isToLast {
 		return Step{Do: Hold, Level: own.Leaving}, true
 	}
-	return end(errGone), hasEnded || d.facts.Gone
+	if hasEnded || d.facts.Gone {
+		return end(errGone), true
+	}
+	return Step{}, false
 }
 
 // enter begins a phase.
@@ -171,7 +175,7 @@ func (d *decision) enter(next Phase) {
 type outcome int
 
 const (
-	blocked   outcome = iota // the step is what is done
+	decided   outcome = iota // the step is what is done: it waits, or the way out ends
 	unblocked                // nothing is in the way
 	over                     // something is, the time of the phase is over, and the way out goes on
 )
@@ -193,14 +197,14 @@ func (d *decision) judge(blockers []status.Blocker, settled time.Duration) (Step
 		return Step{}, unblocked
 	}
 	if d.facts.Now.Before(d.deadline()) {
-		return Step{Do: Wait, Blockers: blockers, Until: s.ask}, blocked
+		return Step{Do: Wait, Blockers: blockers, Until: s.ask}, decided
 	}
 
 	if s.blockers == nil {
 		s.blockers = blocker.Only(blocker.Unknown, "not clear for %s", settled)
 	}
 	if d.policy.Late == Refuse {
-		return end(d.tooLate()), blocked
+		return end(d.tooLate()), decided
 	}
 	return Step{}, over
 }
@@ -255,7 +259,7 @@ func (d *decision) start() Step {
 			blockers = nil
 		}
 	}
-	if step, is := d.judge(blockers, 0); is == blocked {
+	if step, is := d.judge(blockers, 0); is == decided {
 		return step
 	}
 	return d.askWitnesses()
@@ -289,14 +293,16 @@ func (d *decision) withoutBudget() Step {
 
 // holdByViews holds so that each balancer is asked whether it can do without this master.
 func (d *decision) holdByViews() Step {
-	if !d.isPooled() && !d.asksFleet() {
+	isKnown := d.isPooled() || d.asksFleet() || d.isOnlyServer()
+	if !isKnown {
 		d.note("nothing tells whether the pool can do without this master: " +
 			"no balancer shows another server, and budget and fleet are not asked")
 	}
 	return d.hold(drain.LeavingInTurn)
 }
 
-// hold writes the hold, for which balancers are waited. --now waits for none, and without a daemon none hears of it.
+// hold returns the step that writes the hold. Balancers are waited for then, but --now waits for none, and without a
+// daemon none hears of it.
 func (d *decision) hold(level drain.Leaving) Step {
 	isUnheard := d.policy.Now || d.facts.isAbsent()
 	if isUnheard && !d.policy.Idle {
@@ -317,7 +323,7 @@ func (d *decision) hold(level drain.Leaving) Step {
 // server, while it waits for its agents.
 func (d *decision) told() Step {
 	step, is := d.judge(d.remaining(), 0)
-	if is == blocked {
+	if is == decided {
 		return step
 	}
 
@@ -341,7 +347,7 @@ func (d *decision) idle() Step {
 	}
 
 	step, is := d.judge(d.remaining(), status.ClearFor)
-	if is == blocked {
+	if is == decided {
 		return step
 	}
 	if is == over {
@@ -360,7 +366,7 @@ func (d *decision) firm() Step {
 
 // last waits until each balancer has heard of the firm hold.
 func (d *decision) last() Step {
-	if step, is := d.judge(d.lingering(), 0); is == blocked {
+	if step, is := d.judge(d.lingering(), 0); is == decided {
 		return step
 	}
 	return end(d.state.late)

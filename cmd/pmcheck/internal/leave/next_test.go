@@ -85,6 +85,8 @@ func shows(change ...func(*status.Status)) func(*Facts) {
 }
 
 func pool(s *status.Status) { s.Balancers = append(s.Balancers, backend("puppet", 100, 200)) }
+
+// only is a backend that has this master alone.
 func only(s *status.Status) { s.Balancers = append(s.Balancers, backend("only", 100, 100)) }
 
 // listed has the setting balancers list those before.
@@ -173,6 +175,8 @@ func notSince(s *status.Status) {
 }
 
 // Facts beside the status.
+
+// own is its hold, written 10 s ago.
 func own(level drain.Leaving) func(*Facts) {
 	return func(f *Facts) {
 		f.Own = drain.Hold{Holder: "x", Mode: drain.Drain, Leaving: level}
@@ -211,7 +215,8 @@ func agent(f *Facts) {
 	}}
 }
 
-// describe says what a step does and, in brackets, in which phase the way out is then.
+// describe says what a step does and, in brackets, in which phase the way out is then. "refuse" is an *Error of the
+// kind Refused, "end" any other end.
 func describe(s State, step Step) string {
 	does := []string{"wait", "claim", "ask the fleet", "hold", "lift", "end"}[step.Do]
 	if step.Do == Hold {
@@ -318,6 +323,8 @@ func TestNext(t *testing.T) {
 			does: "wait: the daemon does not answer (start)"},
 		{name: "a silent daemon, a command", sees: facts{daemon(DaemonSilent)}, asked: drains(),
 			does: "end: the daemon runs, and does not answer: the daemon does not answer"},
+		{name: "a silent daemon, a command that holds already", phase: PhaseTold,
+			sees: facts{daemon(DaemonSilent), own("turn")}, asked: drains(), does: "wait: the daemon does not answer (told)"},
 		{name: "a silent daemon, a stop asks budget and fleet",
 			sees: facts{daemon(DaemonSilent), budgetAndFleet}, asked: stops(), does: "claim (slot)"},
 		{name: "a silent daemon, a stop holds, and waits as long as a balancer asks", phase: PhaseTold,
@@ -365,6 +372,9 @@ func TestNext(t *testing.T) {
 		{name: "the only server of balancers that are not listed: another may be there", phase: PhaseSlot,
 			sees: facts{shows(only), slotIs(taken)}, asked: stops(), does: "wait: " + taken.Error() + " (slot)"},
 
+		{name: "another server is expected back, a command", sees: facts{shows(otherGone)}, asked: drains(),
+			does: "hold turn (told)"},
+
 		// A balancer may ask that is not remembered.
 		{name: "a forgotten balancer, a command", sees: facts{shows(pool, forgets)}, asked: drains(),
 			does: "wait: " + balancer.TooMany().Text + " (start)"},
@@ -397,8 +407,9 @@ func TestNext(t *testing.T) {
 			state: remembers{hostStopsFor(150 * time.Second)},
 			sees:  facts{shows(pool, held("turn")), own("turn")}, asked: stops(), does: "hold spare (idle)",
 			notes: "goes on wherever there is another server: lb0/puppet still sends (UP, 0 sessions)"},
-		{name: "the host shuts down: a last server serves on", phase: PhaseIdle, after: 4 * time.Minute,
-			state: remembers{hostStopsFor(4 * time.Minute), told(2 * time.Minute)},
+		{name: "the host shuts down: a last server serves on, although guard.wait is over", phase: PhaseIdle,
+			after: 10 * time.Minute,
+			state: remembers{hostStopsFor(4 * time.Minute), told(6 * time.Minute)},
 			sees:  facts{shows(otherGone, held("spare")), own("spare")}, asked: stops(),
 			does: "wait: lb0/puppet still sends (UP, 0 sessions) (idle)"},
 		{name: "the host shuts down: it must stop", phase: PhaseIdle, after: 270 * time.Second,
@@ -437,6 +448,13 @@ func TestNext(t *testing.T) {
 			does:  "wait: no other master of the fleet is known to have served for 30s; no answer from m2 (fleet)",
 			notes: "of the fleet do not answer: m2"},
 
+		{name: "views of listed balancers decide: the fleet is not asked",
+			sees:  facts{shows(pool, listed), func(f *Facts) { f.HasFleet = true }},
+			asked: drains(), does: "hold turn (told)"},
+		{name: "nothing tells whether the pool can do without it", sees: facts{shows(blind)}, asked: drains(),
+			does: "hold turn (told)", notes: "nothing tells whether the pool can do without this master: " +
+				"no balancer shows another server, and budget and fleet are not asked"},
+
 		// A stop that is cancelled.
 		{name: "a cancelled stop", phase: PhaseTold,
 			sees:  facts{shows(pool, held("turn")), own("turn"), func(f *Facts) { f.NoStop = ErrCancelled }},
@@ -448,8 +466,8 @@ func TestNext(t *testing.T) {
 		// Two departures of one host: each has a hold of its own.
 		{name: "another party is leaving already", sees: facts{shows(pool, held("turn"))}, asked: drains(),
 			does: "hold turn (told)"},
-		{name: "another party has a firm hold: no balancer keeps the master", sees: facts{shows(pool, held(""))},
-			asked: drains(), does: "hold firm (told)"},
+		{name: "another party has a firm hold: no balancer keeps the master",
+			sees: facts{shows(pool, held("")), budgetAndFleet}, asked: drains(), does: "hold firm (told)"},
 		{name: "another party has a firm hold, and a balancer has not asked since", phase: PhaseTold,
 			sees:  facts{shows(pool, held(""), notSince), own("")},
 			asked: drains(), does: "wait: lb0/puppet has not asked since the hold changed (told)"},
@@ -477,6 +495,10 @@ func TestNext(t *testing.T) {
 		{name: "--force, and a silent daemon", sees: facts{daemon(DaemonSilent)}, asked: drains(force),
 			does: "hold firm (told)"},
 
+		{name: "--force, and the time is over: the firm hold stays", phase: PhaseTold, after: 5 * time.Minute,
+			sees: facts{shows(pool, held("")), own("")}, asked: drains(force),
+			does: "end: not out within 5m0s: lb0/puppet still sends (UP, 0 sessions)"},
+
 		// A stop whose turn is over.
 		{name: "its turn is over: wherever there is another server", phase: PhaseTold, after: 20 * time.Minute,
 			sees: facts{shows(pool, held("turn")), own("turn")}, asked: stops(), does: "hold spare (idle)",
@@ -488,6 +510,15 @@ func TestNext(t *testing.T) {
 			state: remembers{knowsSlot},
 			sees:  facts{shows(blind), slotIs(taken)}, asked: stops(), does: "claim by force (slot)",
 			notes: "goes on without a slot: " + taken.Error()},
+
+		{name: "a slot changes hands: its turn begins anew", phase: PhaseSlot, after: 30 * time.Minute,
+			sees: facts{shows(blind), slotIs(taken)}, asked: stops(), does: "wait: " + taken.Error() + " (slot)"},
+		{name: "its turn is over, the fleet", phase: PhaseFleet, after: 20 * time.Minute,
+			sees: facts{shows(pool), fleetSays(isOut)}, asked: stops(), does: "hold turn (told)",
+			notes: "goes on without the fleet: m2 of the fleet does not serve: 503, for 1m"},
+		{name: "its turn is over, and there is no other server: agents are not waited for", phase: PhaseIdle,
+			after: 20 * time.Minute, state: remembers{told(0)},
+			sees: facts{shows(otherGone, held("spare")), own("spare"), agent}, asked: stops(), does: "hold firm (last)"},
 
 		// A service beside the master takes no slot, and asks no fleet.
 		{name: "a service beside the master", sees: facts{shows(pool, withCA), budgetAndFleet}, asked: drains(serviceCA),

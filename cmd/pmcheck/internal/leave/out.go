@@ -49,8 +49,8 @@ type Request struct {
 type Kind int
 
 // The kinds. After Refused, Gone and Silent, no hold of this call is left, unless it could not be lifted. A stop is
-// never refused. After NotIdle, the hold stays, and is leaving unless it was firm
-// from the start or the service stops in any case.
+// never refused. After NotIdle, the hold stays, and is leaving unless it was firm from the start or the service stops in
+// any case.
 const (
 	Refused Kind = iota // the last server, or a slot or a turn that did not come
 	NotIdle             // balancers were not told, or agents are left
@@ -84,9 +84,10 @@ type departure struct {
 
 // Out takes the master out of its pool. It returns once every balancer has let go of the master and, if asked, the
 // last agent has finished, and the hold is firm: the work of the caller may begin. It returns the hold, which is zero
-// if none was set, or if it was lifted again. The error is an *Error, of the holds, ErrCancelled or ErrDied.
+// if none was set, or if it was lifted again.
 //
-// If ctx ends before every balancer has let go, a hold that is leaving is lifted, and the error is the error of ctx.
+// The error is an *Error, ErrCancelled, ErrDied, status.ErrNoService, or one of the holds, the budget or ctx. Any error
+// before every balancer has let go lifts a hold that is leaving.
 func Out(ctx context.Context, w World, r Request) (set drain.Hold, err error) {
 	p := r.policy()
 	d := &departure{world: w, want: r, policy: p, state: begin(p, time.Now())}

@@ -18,7 +18,8 @@ const (
 )
 
 // Policy is what a command and the stop of a service differ in. A command is refused if the pool needs the master. A
-// stop happens in any case, and is refused only if its hold is gone: it takes as much care as its time allows.
+// stop happens in any case, and ends early only if it is cancelled or its hold is gone: it takes as much care as its
+// time allows.
 type Policy struct {
 	Service drain.Service // what leaves
 	Mode    drain.Mode    // what it leaves for
@@ -32,8 +33,8 @@ type Policy struct {
 	// Late is what follows if the time of a phase is over.
 	Late Consequence
 
-	Now           bool // no witness is asked, and no balancer waited for
-	Force         bool // the budget's refusal does not count, and the fleet is not asked
+	Now           bool // budget and fleet are not asked, and no balancer is waited for
+	Force         bool // the hold is firm from the start, whatever the budget says; the fleet is not asked
 	Idle          bool // the last agent must have finished, too
 	SkipsStranded bool // agents that can go nowhere else, or that no balancer could send elsewhere, are not waited for
 

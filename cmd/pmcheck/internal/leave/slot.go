@@ -43,7 +43,7 @@ func (d *decision) slot() Step {
 		refused = blocker.NotKnownUntil(s.answered.Add(d.policy.AskDatabase), "%s", s.refusal)
 	}
 	step, is := d.judge(refused, 0)
-	if is == blocked {
+	if is == decided {
 		return step
 	}
 	if isUnreachable {
@@ -56,7 +56,7 @@ func (d *decision) slot() Step {
 	return Step{Do: Claim, Force: true}
 }
 
-// askAgain asks a witness, but not before its time, unless the phase is over until then.
+// askAgain asks a witness, but not before its time, unless the phase is over by now.
 func (d *decision) askAgain(ask Step) Step {
 	isDue := !d.facts.Now.Before(d.state.ask)
 	isOver := !d.facts.Now.Before(d.deadline())
