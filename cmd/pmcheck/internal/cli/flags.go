@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -58,6 +59,7 @@ func requestFlags(holder, timeout string, more ...cli.Flag) []cli.Flag {
 
 func requestOf(c *cli.Context, mode drain.Mode) leave.Request {
 	return leave.Request{
+		By:    person(c.String("hold")),
 		Wait:  durationOf(c, "timeout"),
 		Now:   c.Bool("now"),
 		Force: c.Bool("force"),
@@ -68,6 +70,14 @@ func requestOf(c *cli.Context, mode drain.Mode) leave.Request {
 			Reason:  c.String("reason"),
 		},
 	}
+}
+
+// person returns who takes a master out as the operator, if sudo tells.
+func person(holder string) string {
+	if holder != drain.Operator {
+		return ""
+	}
+	return os.Getenv("SUDO_USER")
 }
 
 // durationFlag returns a flag that takes a duration above 0 in the syntax of the configuration.

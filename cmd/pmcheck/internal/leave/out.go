@@ -15,7 +15,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"os"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
@@ -30,6 +29,8 @@ type Request struct {
 	// Hold is the hold to set. A hold that its holder sets again keeps its reason and its end if Hold has none,
 	// and an end at the next reboot.
 	Hold drain.Hold
+	// By is who asks, as the budget shows it. If it is empty, that is the holder.
+	By string
 	// For is how long the hold lasts from the moment that it is firm; 0 means until Hold.Until.
 	For time.Duration
 	// Wait is the limit of a command.
@@ -151,13 +152,9 @@ func (d *departure) do(ctx context.Context, step Step) error {
 
 // newClaim returns what the budget is asked. A master whose daemon does not answer is taken for one in service.
 func (d *departure) newClaim(force bool) budget.Claim {
-	by := d.want.Hold.Holder
-	if by == drain.Operator {
-		by = cmp.Or(os.Getenv("SUDO_USER"), by)
-	}
 	return budget.Claim{
 		Reason:    d.want.Hold.Reason,
-		By:        by,
+		By:        cmp.Or(d.want.By, d.want.Hold.Holder),
 		InService: d.seen.Daemon != DaemonAnswers || d.seen.Status.InService(),
 		Force:     force,
 	}

@@ -359,7 +359,7 @@ func TestADepartureSaysWhatProtectsThePool(t *testing.T) {
 
 // TestABudgetIsToldOfTheMaster: who takes it out, and whether it serves, which is assumed if no daemon answers.
 func TestABudgetIsToldOfTheMaster(t *testing.T) {
-	t.Setenv("SUDO_USER", "alice")
+	byAlice := func(r *leave.Request) { r.By = "alice" }
 	byScript := func(r *leave.Request) { r.Hold.Holder = "script" }
 	for _, tt := range []struct {
 		name    string
@@ -367,9 +367,9 @@ func TestABudgetIsToldOfTheMaster(t *testing.T) {
 		request leave.Request
 		want    budget.Claim
 	}{
-		{"an operator", nil, command(), budget.Claim{By: "alice", InService: true}},
+		{"an operator", nil, command(byAlice), budget.Claim{By: "alice", InService: true}},
 		{"a script", nil, command(byScript), budget.Claim{By: "script", InService: true}},
-		{"a silent daemon", silent, command(force), budget.Claim{By: "alice", InService: true, Force: true}},
+		{"a silent daemon", silent, command(force), budget.Claim{By: drain.Operator, InService: true, Force: true}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ordinary(2).run(t, func(ctx context.Context, p *pool) {
