@@ -112,9 +112,9 @@ type Environment struct {
 	// ID is a hash of what r10k or g10k has deployed, else the commit that is checked out, else a hash of all names,
 	// sizes and contents. It is empty if it is not known.
 	ID      string `json:"id,omitempty"`
-	Unknown string `json:"unknown,omitempty"` // why the code is not known
+	Unknown string `json:"unknown_reason,omitempty"` // why the code is not known
 	// Failed is when the last deployment by r10k or g10k failed, as the tool wrote it; empty if it did not.
-	Failed string `json:"failed,omitempty"`
+	Failed string `json:"deploy_failed,omitempty"`
 }
 
 // ids returns what identifies the code of all environments.

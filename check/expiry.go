@@ -192,11 +192,11 @@ func (r Result) renewed() bool {
 
 // Expiry is a certificate or a CRL in use.
 type Expiry struct {
-	Of     string    `json:"of"`     // server, own, ca or crl
-	Name   string    `json:"name"`   // common name of the subject; of a CRL, of the issuer
-	Serial string    `json:"serial"` // hexadecimal; of a CRL its place in the file
-	From   time.Time `json:"from"`   // the beginning of its validity
-	Until  time.Time `json:"until"`  // the end of its validity
+	Of     string    `json:"kind"`       // server, own, ca or crl
+	Name   string    `json:"name"`       // common name of the subject; of a CRL, of the issuer
+	Serial string    `json:"serial"`     // hexadecimal; of a CRL its place in the file
+	From   time.Time `json:"not_before"` // the beginning of its validity
+	Until  time.Time `json:"not_after"`  // the end of its validity
 }
 
 // String says what it is, in words.

@@ -36,18 +36,18 @@ const (
 // Finding is the result of one check other than the probe. It is immutable once
 // returned.
 type Finding struct {
-	Check    string   `json:"check"`    // its name
+	Check    string   `json:"name"`     // its name
 	Severity Severity `json:"severity"` // what it may do
 	State    State    `json:"state"`    // its outcome
 	// Health is the health that the finding gives the verdict if the severity is
 	// eject; empty means that the finding does not change the verdict.
 	Health  Health        `json:"health,omitempty"`
-	Reason  Reason        `json:"reason"`           // why
-	Value   string        `json:"value,omitempty"`  // what was found, for a reader
-	Detail  string        `json:"detail,omitempty"` // what is wrong, in words; empty when nothing is
-	Checked time.Time     `json:"checked,omitzero"` // when the finding was made
-	Pool    *Pool         `json:"pool,omitempty"`   // of the check jruby
-	Code    []Environment `json:"code,omitempty"`   // the environments, of the check code
+	Reason  Reason        `json:"reason"`                 // why
+	Value   string        `json:"value,omitempty"`        // what was found, for a reader
+	Detail  string        `json:"detail,omitempty"`       // what is wrong, in words; empty when nothing is
+	Checked time.Time     `json:"checked,omitzero"`       // when the finding was made
+	Pool    *Pool         `json:"pool,omitempty"`         // of the check jruby
+	Code    []Environment `json:"environments,omitempty"` // the environments, of the check code
 }
 
 // KeepsFromStarting reports whether Puppet Server may not start again before what was found is mended: it reads the

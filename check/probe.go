@@ -51,9 +51,9 @@ func probe() Check {
 		Reasons: slices.Concat(
 			unprobed(),
 			unanswered(),
-			saturated(),
 			notServing(),
 			certificateFaults(),
+			saturated(),
 			sharedFaults(),
 			ownFaults(),
 		),

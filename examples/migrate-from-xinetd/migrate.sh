@@ -269,11 +269,11 @@ refused() {
         /^  "refused": \{/ { inside = 1 }
         /^  }/ { inside = 0 }
         !inside { next }
-        /"source":/ { source = $2; silent = 0 }
-        /"by": "silence"/ { silent = 1 }
+        /"address":/ { source = $2; silent = 0 }
+        /"reason": "silence"/ { silent = 1 }
         /"count":/ { if (silent && $2 + 0 > 1) print source " connects and sends no request" }
-        /"by": "allow"/ { print source " is not in allow" }
-        /"asked":/ { print source " asks " $2 }' | tr -d '",'
+        /"reason": "allow"/ { print source " is not in allow" }
+        /"request":/ { print source " asks " $2 }' | tr -d '",'
 }
 
 # clients prints the addresses that ask, without this host's own.
@@ -281,7 +281,7 @@ clients() {
     pmcheck status --json | awk -F '"' '
         /^  "balancers": \[$/ { inside = 1 }
         /^  \]/ { inside = 0 }
-        inside && $2 == "source" && $4 !~ /^127\./ && $4 != "::1" { print $4 }' |
+        inside && $2 == "address" && $4 !~ /^127\./ && $4 != "::1" { print $4 }' |
         sort -u | paste -s -d , - | sed 's/,/, /g'
 }
 

@@ -16,9 +16,9 @@ type Moment struct {
 	// Leaving is what a hold waits for, if the work of its holder has not begun.
 	Leaving drain.Leaving
 	Verdict check.Verdict
-	// ModeSince is when the mode last changed, and ServingSince when InService did, both as far as this daemon has seen.
-	ModeSince    time.Time
-	ServingSince time.Time
+	// ModeSince is when the mode last changed, and InServiceSince when InService did, both as far as this daemon has seen.
+	ModeSince      time.Time
+	InServiceSince time.Time
 }
 
 // InService reports whether a balancer without codes of its own is told to use the service, once every hold is firm.

@@ -54,13 +54,13 @@ const (
 
 // Balancer is one client that asks for a service.
 type Balancer struct {
-	Source  netip.Addr    `json:"source"`         // its address
+	Source  netip.Addr    `json:"address"`        // its address
 	Node    string        `json:"node,omitempty"` // HAProxy's own name
 	Name    string        `json:"name,omitempty"` // HAProxy's name for the master, backend/server
 	Service drain.Service `json:"service"`        // that it asks for
-	Asks    string        `json:"asks"`           // the path, and the codes that it chose
-	Seen    time.Time     `json:"seen"`           // the last check
-	Checks  int64         `json:"checks"`         // since the first, or since it came back
+	Asks    string        `json:"request"`        // the path, and the codes that it chose
+	Seen    time.Time     `json:"last_seen"`      // the last check
+	Checks  int64         `json:"health_checks"`  // since the first, or since it came back
 	// Codes are the status codes that it chose. A code below 400 hides the hold, or the verdict, from it.
 	answer.Codes
 	// Interval is the time between the balancer's checks, smoothed; 0 after a single check.
@@ -68,8 +68,8 @@ type Balancer struct {
 	// DownInterval is the same while the balancer has the master DOWN; 0 if it has not been seen to ask in that state.
 	DownInterval float64 `json:"down_interval_seconds,omitempty"`
 
-	Answer  answer.Answer `json:"answer"`  // the last answer to it
-	Answers int64         `json:"answers"` // how often in a row it got that code
+	Answer  answer.Answer `json:"answer"`       // the last answer to it
+	Answers int64         `json:"same_answers"` // how often in a row it got that code
 	// View is what it said of the master in its last check; absent if it does not send its view.
 	View *View `json:"view,omitempty"`
 	// Unreadable means that it sends a view which is malformed or too long. The view is absent then.

@@ -38,7 +38,7 @@ type Blocker struct {
 	Kind Kind   `json:"kind"`
 	Text string `json:"text"` // on one line
 	// Of is the balancer that is in the way, by its name in messages; empty if it is none.
-	Of string `json:"of,omitempty"`
+	Of string `json:"balancer,omitempty"`
 	// Until is when what is not known is in the way no more, if nothing has shown it until then; absent if it is in the
 	// way as long as it lasts.
 	Until time.Time `json:"until,omitzero"`

@@ -41,7 +41,7 @@ func writeMembersTable(w io.Writer, members []member) {
 		}
 		s := m.Status.Master()
 		fmt.Fprintf(t, "%s\t%d\t%s ago\t%s\t%s\t%s\t%s\t%s\t%s\n", m.Host, s.Answer.Code,
-			text.Age(m.Status.Time.Sub(s.ServingSince)), s.Mode, s.Verdict,
+			text.Age(m.Status.Time.Sub(s.InServiceSince)), s.Mode, s.Verdict,
 			sendText(m.Status.Balancers), poolText(s), count.text(codeID(m)), holdersText(m.Status.Holds))
 	}
 	t.Flush()

@@ -20,12 +20,12 @@ import (
 func memberWith(host string, mode drain.Mode, views ...string) member {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	s := status.Status{Time: now, Services: []status.ServiceStatus{{
-		Name:         "server",
-		Mode:         mode,
-		Answer:       status.Answer{Code: 200},
-		ServingSince: now.Add(-3 * time.Hour),
-		Verdict:      check.Verdict{Health: check.Healthy, Reason: check.OK},
-		Checks:       []check.Finding{{Pool: &check.Pool{Size: 4, Free: 3}}},
+		Name:           "server",
+		Mode:           mode,
+		Answer:         status.Answer{Code: 200},
+		InServiceSince: now.Add(-3 * time.Hour),
+		Verdict:        check.Verdict{Health: check.Healthy, Reason: check.OK},
+		Checks:         []check.Finding{{Pool: &check.Pool{Size: 4, Free: 3}}},
 	}}}
 	if mode != drain.Ready {
 		s.Services[0].Answer.Code = 503

@@ -14,10 +14,10 @@ import (
 // FuzzDecode: whatever a daemon answers, it is refused, or what is kept of it can be shown by root.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"certname": "puppet1", "services": [{"name": "server", "mode": "drain",
-		"answer": {"code": 200, "body": "x"}, "checks": [{"check": "jruby", "pool": {"size": 3, "lock": "\u001b[2J"}}],
+		"answer": {"code": 200, "body": "x"}, "checks": [{"name": "jruby", "pool": {"size": 3, "lock": "\u001b[2J"}}],
 		"departure": {"leaving": "turn", "blockers": [{"kind": "only_server", "text": "a\nb"}]}}],
-		"probe": {"took_seconds": -1e300, "own_connections": ["[::1%x]:1"]},
-		"balancers": [{"source": "fe80::1%x", "view": {"state": "UP"}, "interval_seconds": 1e300}],
+		"probe": {"duration_seconds": -1e300, "own_connections": ["[::1%x]:1"]},
+		"balancers": [{"address": "fe80::1%x", "view": {"state": "UP"}, "interval_seconds": 1e300}],
 		"budget": {"slots": [{"master": "m"}]}, "gate": {"passes": ["::/0"]}, "holds": [{"holder": "x"}]}`))
 	f.Add([]byte(`{"services":null,"budget":{},"started":"9999-12-31T23:59:59-23:59"}`))
 	f.Fuzz(func(t *testing.T, body []byte) {

@@ -21,10 +21,10 @@ const hostile = `{
   ],
   "holds": [{"holder": "%[1]s", "mode": "maint", "error": "\u001b]0;title\u0007", "path": "/a\rb"}],
   "balancers": [
-    {"source": "fe80::1%%\u001b[2J", "node": "lb1\u001b[5m", "interval_seconds": 1e300, "checks": -4,
+    {"address": "fe80::1%%\u001b[2J", "node": "lb1\u001b[5m", "interval_seconds": 1e300, "health_checks": -4,
      "view": {"state": "UP\u0000", "weight": -1, "sessions": 9223372036854775807}}
   ],
-  "probe": {"took_seconds": -1, "own_connections": ["[fe80::1%%\u001b[2J]:80"]},
+  "probe": {"duration_seconds": -1, "own_connections": ["[fe80::1%%\u001b[2J]:80"]},
   "config": {"error": "one\ntwo\u001b[2J\n"},
   "warnings": ["%[1]s", "w\tx"]
 }`

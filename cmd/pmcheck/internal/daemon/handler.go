@@ -114,7 +114,7 @@ func (d *Daemon) check(w http.ResponseWriter, r *http.Request, service drain.Ser
 
 	// Answers of masters whose checks are in step must not fall into the same moment.
 	time.Sleep(rand.N(shift + 1))
-	w.Header().Set("Last-Modified", moment.ServingSince.UTC().Format(http.TimeFormat))
+	w.Header().Set("Last-Modified", moment.InServiceSince.UTC().Format(http.TimeFormat))
 	d.answer(w, a.Code, a.Body)
 }
 

@@ -24,15 +24,15 @@ type Refused struct {
 	// Silence are the connections without a whole request, of clients that look like balancers.
 	Silence int64 `json:"silence"`
 	// From are the addresses that this happened to within the last hour, balancers first.
-	From []RefusedClient `json:"from,omitempty"`
+	From []RefusedClient `json:"clients,omitempty"`
 }
 
 // RefusedClient is what happened to a client, by one reason.
 type RefusedClient struct {
-	Source netip.Addr `json:"source"`          // of the client
-	By     Reason     `json:"by"`              // allow, limit, request or silence
-	Code   int        `json:"code,omitempty"`  // the answer, if by request
-	Asked  string     `json:"asked,omitempty"` // what it sent last: the first line, made printable
+	Source netip.Addr `json:"address"`           // of the client
+	By     Reason     `json:"reason"`            // allow, limit, request or silence
+	Code   int        `json:"code,omitempty"`    // the answer, if by request
+	Asked  string     `json:"request,omitempty"` // what it sent last: the first line, made printable
 	// Balancer is set if the client looks like one. By allow and by the limit every client does: nothing is known of it.
 	Balancer bool      `json:"balancer"`
 	Count    int64     `json:"count"` // how often it happened since then

@@ -134,6 +134,7 @@ func (g *Gate) update(ctx context.Context, holds drain.Snapshot) {
 // set closes or opens the gate. It restores the table of a closed gate if something has
 // changed it.
 func (g *Gate) set(closed bool) error {
+	g.status.Passes = g.passes()
 	if !closed {
 		if err := g.table.open(); err != nil {
 			return err
@@ -143,7 +144,6 @@ func (g *Gate) set(closed bool) error {
 		return nil
 	}
 
-	g.status.Passes = g.passes()
 	if g.status.Closed {
 		refused, intact := g.table.intact()
 		if intact {

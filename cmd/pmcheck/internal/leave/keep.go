@@ -28,7 +28,7 @@ func KeepSlot(s status.Status) (step budget.Step, reason string) {
 		}
 	}
 
-	lasts := s.Time.Sub(master.ServingSince)
+	lasts := s.Time.Sub(master.InServiceSince)
 	if hasSlot {
 		isBack := lasts >= budget.Settle && len(master.Departure.Return) == 0
 		if isBack {

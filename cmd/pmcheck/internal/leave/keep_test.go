@@ -41,7 +41,7 @@ func TestKeepSlot(t *testing.T) {
 		s.Holds = []drain.Hold{{Holder: drain.Directory, Mode: drain.Maint, Code: drain.Unreadable}}
 	}
 	since := func(d time.Duration) change {
-		return func(s *status.Status) { s.Services[0].ServingSince = now.Add(-d) }
+		return func(s *status.Status) { s.Services[0].InServiceSince = now.Add(-d) }
 	}
 	for _, tt := range []struct {
 		name   string

@@ -50,8 +50,8 @@ type Request struct {
 type Kind int
 
 // The kinds. After Refused, Gone and Silent, no hold of this call is left, unless it could not be lifted. A stop is
-// never refused. After NotIdle, the hold stays, and is leaving unless it was firm from the start or the service stops in
-// any case.
+// never refused. After NotIdle, the hold stays, and is leaving unless it was firm from the start or the service stops
+// in any case.
 const (
 	Refused Kind = iota // the last server, or a slot or a turn that did not come
 	NotIdle             // balancers were not told, or agents are left

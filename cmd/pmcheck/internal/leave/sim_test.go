@@ -284,11 +284,11 @@ func (m *member) state(now time.Time) *monitor.State {
 		Findings:  []check.Finding{jruby},
 		Result:    check.Result{Asked: now},
 		Services: []monitor.Service{{
-			Name:         drain.Master,
-			Verdict:      m.verdict,
-			Probes:       1,
-			ModeSince:    m.modeSince,
-			ServingSince: slices.MaxFunc([]time.Time{m.modeSince, m.verdict.Since}, time.Time.Compare),
+			Name:           drain.Master,
+			Verdict:        m.verdict,
+			Probes:         1,
+			ModeSince:      m.modeSince,
+			InServiceSince: slices.MaxFunc([]time.Time{m.modeSince, m.verdict.Since}, time.Time.Compare),
 		}},
 	}
 }
@@ -370,7 +370,7 @@ func (m *member) witness() fleet.Witness {
 	now := time.Now()
 	moment, _ := m.state(now).At(drain.Master, now)
 	w.Code = answer.Decide(moment, answer.Codes{}, true).Code
-	w.For = now.Sub(moment.ServingSince)
+	w.For = now.Sub(moment.InServiceSince)
 	return w
 }
 

@@ -149,9 +149,9 @@ func (s scrape) status(st status.Status) {
 	if st.Budget != nil {
 		s.budget(*st.Budget)
 	}
-	if st.Gate != nil {
+	if st.Gate.Runs(st.Time) {
 		s.send("pmcheck_gate_closed", "1 while new connections to the master's port are refused, 0 while the gate is "+
-			"open; absent while no gate runs.", truth(st.Gate.Closed && st.Gate.Runs(st.Time)), nil)
+			"open; absent while no gate runs.", truth(st.Gate.Closed), nil)
 	}
 
 	s.send("pmcheck_balancers_unlisted", "Balancers that send their view of this master, and that the setting "+
@@ -219,14 +219,10 @@ func (s scrape) service(v status.ServiceStatus) {
 	}
 	s.send("pmcheck_serving", "1 while balancers are told to use the service.", truth(v.InService()), by)
 
-	departure := func(state string, is bool) {
-		s.send("pmcheck_departure", "1 if it is true of the service: out, every balancer has let go of it since it is held; "+
-			"idle, no agent is at work on it either; only_server, a balancer has no other server.", truth(is),
-			append(by, "state", state))
-	}
-	departure("out", v.Departure.Out)
-	departure("idle", v.Departure.Idle)
-	departure("only_server", v.Departure.OnlyServer)
+	s.send("pmcheck_out", "1 once every balancer has let go of a service that is held.", truth(v.Departure.Out), by)
+	s.send("pmcheck_idle", "1 once no agent is at work on a service that is out, either.", truth(v.Departure.Idle), by)
+	s.send("pmcheck_only_server", "1 while a balancer has no other server, and expects none back.",
+		truth(v.Departure.OnlyServer), by)
 
 	for _, c := range v.Checks {
 		s.finding(c)
@@ -290,8 +286,9 @@ func (s scrape) balancer(b status.Balancer) {
 			truth(v.State == state), append(by, "state", state))
 	}
 
-	if v.WeightTotal > 0 {
-		s.send("pmcheck_balancer_weight_ratio", "The master's share of the weight of all servers of a balancer.",
+	if v.Sends() && v.WeightTotal >= v.Weight && v.WeightTotal > 0 {
+		s.send("pmcheck_balancer_weight_ratio", "The master's share of the weight of all servers that a balancer uses; "+
+			"absent while it does not use the master.",
 			float64(v.Weight)/float64(v.WeightTotal), by)
 	}
 	s.send("pmcheck_balancer_sessions", "Sessions that a balancer has with the master.", float64(v.Sessions), by)

@@ -42,6 +42,7 @@ func TestFullStatusHasTheMetricsOfTheManual(t *testing.T) {
 	now := time.Now()
 	m := New(func(time.Time) status.Status {
 		return status.Status{
+			Time: now,
 			Services: []status.ServiceStatus{{
 				Name:    "server",
 				Verdict: check.Verdict{Checked: now},

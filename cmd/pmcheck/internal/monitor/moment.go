@@ -17,7 +17,7 @@ func (s *State) At(name drain.Service, now time.Time) (m answer.Moment, known bo
 
 	m = s.at(service, now)
 	if m.InService() != s.at(service, s.Published).InService() {
-		m.ServingSince = s.Published
+		m.InServiceSince = s.Published
 	}
 	return m, true
 }
@@ -26,13 +26,13 @@ func (s *State) At(name drain.Service, now time.Time) (m answer.Moment, known bo
 func (s *State) at(service *Service, now time.Time) answer.Moment {
 	mode, _ := s.Holds.Mode(service.Name, now)
 	return answer.Moment{
-		Service:      service.Name,
-		Time:         now,
-		Mode:         mode,
-		Leaving:      s.Holds.Leaving(service.Name, now),
-		Verdict:      service.Verdict.At(now),
-		ModeSince:    service.ModeSince,
-		ServingSince: service.ServingSince,
+		Service:        service.Name,
+		Time:           now,
+		Mode:           mode,
+		Leaving:        s.Holds.Leaving(service.Name, now),
+		Verdict:        service.Verdict.At(now),
+		ModeSince:      service.ModeSince,
+		InServiceSince: service.InServiceSince,
 	}
 }
 

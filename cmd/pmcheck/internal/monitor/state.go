@@ -41,9 +41,8 @@ type Service struct {
 	// ModeSince is when the mode last changed, or when the daemon started if it has not
 	// changed since.
 	ModeSince time.Time
-	// ServingSince is when the service began or ceased to serve, as far as this daemon
-	// has seen.
-	ServingSince time.Time
+	// InServiceSince is when the service began or ceased to be in service, as far as this daemon has seen.
+	InServiceSince time.Time
 }
 
 // conclude folds the findings into the verdict on the master, and sets since when each
@@ -66,7 +65,7 @@ func (s *State) conclude(before *State) {
 // compare sets since when the verdict, the mode and the answer of a service have been as they are.
 func (s *State) compare(now *Service, before *State) {
 	now.ModeSince = s.Published
-	now.ServingSince = s.Published
+	now.InServiceSince = s.Published
 	old, known := before.Service(now.Name)
 	if !known {
 		return
@@ -83,7 +82,7 @@ func (s *State) compare(now *Service, before *State) {
 		now.ModeSince = old.ModeSince
 	}
 	if is.InService() == was.InService() {
-		now.ServingSince = old.ServingSince
+		now.InServiceSince = old.InServiceSince
 	}
 }
 

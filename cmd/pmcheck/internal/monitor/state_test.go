@@ -52,7 +52,7 @@ func TestSinceIsTheLastChange(t *testing.T) {
 		s.conclude(last)
 		last = s
 		now, _ := s.At(drain.Master, at)
-		for j, got := range []time.Time{now.Verdict.Since, now.ModeSince, now.ServingSince} {
+		for j, got := range []time.Time{now.Verdict.Since, now.ModeSince, now.InServiceSince} {
 			if want := start.Add(time.Duration(tt.since[j]) * time.Second); !got.Equal(want) {
 				t.Errorf("%s: times %d: since %s, want since state %d", tt.name, j, got.Sub(start), tt.since[j])
 			}
@@ -75,10 +75,10 @@ func TestServingChangesWithoutANewState(t *testing.T) {
 		{"after the hold ended", []drain.Hold{{Holder: "a", Mode: drain.Drain, Until: after(2)}}, 3, 0},
 	} {
 		verdict := check.Verdict{Health: check.Healthy, Reason: check.OK, Expires: after(5)}
-		server := Service{Name: drain.Master, Verdict: verdict, ServingSince: after(-60)}
+		server := Service{Name: drain.Master, Verdict: verdict, InServiceSince: after(-60)}
 		s := &State{Published: start, Holds: readHolds(t, tt.hold...), Services: []Service{server}}
-		if m, _ := s.At(drain.Master, after(tt.asked)); m.ServingSince != after(tt.since) {
-			t.Errorf("%s: since %s, want %d s", tt.name, m.ServingSince.Sub(start), tt.since)
+		if m, _ := s.At(drain.Master, after(tt.asked)); m.InServiceSince != after(tt.since) {
+			t.Errorf("%s: since %s, want %d s", tt.name, m.InServiceSince.Sub(start), tt.since)
 		}
 	}
 }

@@ -107,7 +107,7 @@ func TestSectionsSayWhatIsTrue(t *testing.T) {
 			v.Departure = status.Departure{OnlyServer: true, Blockers: last}
 		}, "headline", "It must stay in service: no other server"},
 		{"a busy moment", drain.Ready, check.Busy, func(_ *status.Status, v *status.ServiceStatus) {
-			v.ServingSince, v.Verdict.Since = now.Add(-3*time.Hour), now.Add(-27*time.Second)
+			v.InServiceSince, v.Verdict.Since = now.Add(-3*time.Hour), now.Add(-27*time.Second)
 		}, "headline", "in service; no balancer asks For 3h , since"},
 		{"a warning", drain.Ready, check.Healthy, func(s *status.Status, _ *status.ServiceStatus) {
 			s.Warnings = []string{"lb1 was refused"}

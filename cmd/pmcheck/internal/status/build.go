@@ -78,7 +78,7 @@ func New(of Facts, now time.Time) Status {
 		s.Silent = of.Balancers.Silent(now)
 	}
 	s.Probe.Count = state.Master().Probes
-	s.Probe.Connections = state.Own
+	s.Probe.Connections = append([]netip.AddrPort{}, state.Own...) // a list in the JSON, though it be empty
 	s.Probe.Listener = state.Listener
 	s.Probe.ExpiryWarn = settings.Checks.Expiry().Warn.Seconds()
 
@@ -122,13 +122,13 @@ func (s *Status) keeping(m answer.Moment) balancer.List {
 // newServiceStatus returns the status of a service at a moment. mayLose says that no balancer keeps it.
 func newServiceStatus(m answer.Moment, mayLose bool) ServiceStatus {
 	return ServiceStatus{
-		Name:         m.Service,
-		Mode:         m.Mode,
-		Departure:    Departure{Leaving: m.Leaving},
-		ModeSince:    m.ModeSince,
-		Verdict:      m.Verdict,
-		Answer:       answer.Decide(m, answer.Codes{}, mayLose),
-		ServingSince: m.ServingSince,
+		Name:           m.Service,
+		Mode:           m.Mode,
+		Departure:      Departure{Leaving: m.Leaving},
+		ModeSince:      m.ModeSince,
+		Verdict:        m.Verdict,
+		Answer:         answer.Decide(m, answer.Codes{}, mayLose),
+		InServiceSince: m.InServiceSince,
 	}
 }
 

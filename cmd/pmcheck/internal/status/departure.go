@@ -29,7 +29,7 @@ type Departure struct {
 	Blockers []Blocker `json:"blockers,omitempty"`
 	// Return keeps the service from being in service: the hold, its answer, the gate, or balancers that do not send
 	// yet.
-	Return []Blocker `json:"return,omitempty"`
+	Return []Blocker `json:"return_blockers,omitempty"`
 }
 
 // Explained returns blockers, and says of a balancer why it keeps the service, as far as the daemon knows.

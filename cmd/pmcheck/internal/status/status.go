@@ -58,7 +58,7 @@ type Status struct {
 	Services     []ServiceStatus `json:"services"` // the first is the master itself
 	Holds        []drain.Hold    `json:"holds"`    // in effect
 	// Hangs are the directories of holds whose file system does not answer. The holds are those that were read last.
-	Hangs []drain.Hang `json:"hangs,omitempty"`
+	Hangs []drain.Hang `json:"hung_directories,omitempty"`
 	// Balancers are the clients that ask, each with its view of this master.
 	Balancers balancer.List `json:"balancers"`
 	// BalancerAsked is when a balancer asked last, be it a balancer that no longer asks; zero if
@@ -70,11 +70,11 @@ type Status struct {
 	UnseenUntil time.Time `json:"unseen_until,omitzero"`
 	// Unlisted are the balancers that send their view of this master, and that the setting balancers does not list. No
 	// departure waits for them; until a hold is firm, they are answered by their own views.
-	Unlisted balancer.List `json:"unlisted,omitempty"`
+	Unlisted balancer.List `json:"unlisted_balancers,omitempty"`
 	// Silent are the balancers that asked within the last day and have stopped.
-	Silent balancer.List `json:"silent,omitempty"`
+	Silent balancer.List `json:"silent_balancers,omitempty"`
 	// Believed are the networks whose clients count as balancers.
-	Believed []netip.Prefix `json:"believed"`
+	Believed []netip.Prefix `json:"balancer_networks"`
 	// Refused says which clients of the port for balancers were refused.
 	Refused  Refused      `json:"refused"`
 	Probe    ProbeStatus  `json:"probe"`              // the last probe of the master
@@ -99,10 +99,10 @@ type ServiceStatus struct {
 	// Answer is the answer to a balancer that chose no codes. While the service is leaving, it is that of the balancers
 	// which still keep it.
 	Answer Answer `json:"answer"`
-	// ServingSince is when that answer changed to 200 or from 200, as far as this daemon
-	// has seen.
-	ServingSince time.Time       `json:"serving_since,omitzero"`
-	Checks       []check.Finding `json:"checks,omitempty"` // all but the probe
+	// InServiceSince is when the service last began or ceased to be in service, as far as this daemon has seen. A hold
+	// counts from when it is written.
+	InServiceSince time.Time       `json:"in_service_since,omitzero"`
+	Checks         []check.Finding `json:"checks,omitempty"` // all but the probe
 	// Departure is how far the service is on its way out of its pool, and back.
 	Departure Departure `json:"departure"`
 }
@@ -114,8 +114,8 @@ type ProbeStatus struct {
 	// master in a container.
 	Listener monitor.Owner `json:"listener,omitempty"`
 	Count    int64         `json:"count"`                 // probes since the daemon started
-	Asked    time.Time     `json:"asked,omitzero"`        // when it began
-	Took     float64       `json:"took_seconds"`          // until the answer was read, or the probe gave up
+	Asked    time.Time     `json:"began,omitzero"`        // when it began
+	Took     float64       `json:"duration_seconds"`      // until the answer was read, or the probe gave up
 	URL      string        `json:"url,omitempty"`         // what was asked last
 	HTTP     int           `json:"http_status,omitempty"` // the answer's
 	Fault    string        `json:"fault,omitempty"`       // what is wrong, in words; empty when nothing is
@@ -257,7 +257,7 @@ type GateStatus struct {
 	// own addresses, and gate.except.
 	Passes []netip.Prefix `json:"passes"`
 	// Refused counts the connection attempts that were refused since it closed.
-	Refused uint64 `json:"refused"`
+	Refused uint64 `json:"refused_connections"`
 	Error   string `json:"error,omitempty"` // why it could not close or open
 }
 

@@ -61,7 +61,7 @@ func TestPicturesShowTheProgram(t *testing.T) {
 func ordinary(now time.Time) scene {
 	s := scenes(now)[0]
 	server := &s.status.Services[0]
-	server.Verdict.Since = server.ServingSince
+	server.Verdict.Since = server.InServiceSince
 	for i := range server.Checks {
 		server.Checks[i].State = check.StateOK
 	}

@@ -75,11 +75,11 @@ func newScene(name string, now time.Time, h check.Health, r check.Reason, pool c
 		Started:  now.Add(-50 * time.Hour),
 		Config:   lab.ConfigStatus{File: "/etc/pmcheck/pmcheck.yaml", Loaded: now.Add(-50 * time.Hour)},
 		Services: []lab.ServiceStatus{{
-			Name:         "server",
-			Mode:         drain.Ready,
-			Verdict:      check.Verdict{Health: h, Reason: r, Since: now.Add(-6 * time.Minute)},
-			ServingSince: now.Add(-50 * time.Hour),
-			Answer:       told,
+			Name:           "server",
+			Mode:           drain.Ready,
+			Verdict:        check.Verdict{Health: h, Reason: r, Since: now.Add(-6 * time.Minute)},
+			InServiceSince: now.Add(-50 * time.Hour),
+			Answer:         told,
 			Checks: []check.Finding{
 				jruby,
 				finding(check.CheckUnit, check.StateOK, "puppetserver.service active"),
