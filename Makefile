@@ -163,7 +163,7 @@ SIMULATED = TestEverySchedule|TestSimulatedPools|TestThirtyMasters|TestAStranger
 mutants: export GOFLAGS = -short -count=1 -vet=off -parallel=32 -skip=$(SIMULATED)
 mutants: ## mutation testing of what decides who may leave, of holds and of the checks; an hour
 	@for p in drain check cmd/pmcheck/internal/answer cmd/pmcheck/internal/balancer cmd/pmcheck/internal/leave \
-	  cmd/pmcheck/internal/fleet cmd/pmcheck/internal/status; do \
+	  cmd/pmcheck/internal/fleet cmd/pmcheck/internal/front cmd/pmcheck/internal/status; do \
 	  $(GO) run $(GREMLINS) unleash --workers 2 --timeout-coefficient 10 --threshold-efficacy 90 \
 	    -E '^(bounded|checktest|puppetclient|text)/' ./$$p || exit 1; \
 	done

@@ -147,7 +147,8 @@ durations seconds. A field that is *optional* is absent while it has nothing to 
 `)
 	r.object("", reflect.TypeFor[status.Status]())
 
-	r.b.WriteString("\n### Words\n\nThe fields above that have a closed vocabulary.\n")
+	r.b.WriteString("\n### Words\n\nThe fields above that have a vocabulary of their own. " +
+		"Services are named by the configuration.\n")
 	for _, t := range r.shown {
 		fmt.Fprintf(&r.b, "\n#### %s\n\n| Value | Meaning |\n| --- | --- |\n%s\n", t.Name(),
 			strings.Join(r.words[t.PkgPath()+"."+t.Name()], "\n"))
