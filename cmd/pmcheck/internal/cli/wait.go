@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -63,9 +64,15 @@ func wait(c *cli.Context) error {
 			h.progress.Done(state)
 			return nil
 		}
-		if isLeaving := v.Mode != drain.Ready && goal == "out"; isLeaving {
-			state += ": " + blocker.Summary(v.Departure.Blockers)
-		}
-		h.progress.Say(state)
+		h.progress.Say(state + inTheWay(v, goal))
 	}
+}
+
+// inTheWay returns what keeps a service that leaves from being out, as the end of a line.
+func inTheWay(v status.ServiceStatus, goal string) string {
+	isLeaving := v.Mode != drain.Ready && goal == "out"
+	if !isLeaving {
+		return ""
+	}
+	return ": " + blocker.Summary(v.Departure.Blockers)
 }
