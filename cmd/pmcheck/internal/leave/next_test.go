@@ -137,6 +137,16 @@ func perhaps(told int64) func(*status.Status) {
 func forgets(s *status.Status) { s.UnseenUntil = s.Time.Add(time.Minute) }
 func isYoung(s *status.Status) { s.ListensSince = s.Time.Add(-10 * time.Second) }
 func isDown(s *status.Status)  { s.Services[0].Verdict.Health = check.Unhealthy }
+func gateRuns(s *status.Status) {
+	s.Gate = &status.GateStatus{Closed: true, Looked: s.Time}
+}
+
+// hidesVerdict has the balancers before ask for the hold alone.
+func hidesVerdict(s *status.Status) {
+	for i := range s.Balancers {
+		s.Balancers[i].Codes.Unhealthy = 200
+	}
+}
 
 // withCA adds the service ca, which has two servers.
 func withCA(s *status.Status) {
@@ -315,6 +325,8 @@ func TestNext(t *testing.T) {
 			does: "end: not idle within 5m0s: 1 connection in use, from 192.0.2.53"},
 		{name: "it does not serve anyway", sees: facts{shows(pool, isDown), budgetAndFleet}, asked: drains(),
 			does: "hold firm (told)"},
+		{name: "it does not serve, and a balancer that asks for the hold alone still sends",
+			sees: facts{shows(pool, isDown, hidesVerdict)}, asked: stops(), does: "hold turn (told)"},
 
 		// The daemon is young, or silent, or does not run.
 		{name: "a young daemon, a command", sees: facts{shows(pool, isYoung)}, asked: drains(),
@@ -358,6 +370,9 @@ func TestNext(t *testing.T) {
 			asked: stops(), does: "wait (idle)"},
 		{name: "the only server of every balancer: its agents can go nowhere else", phase: PhaseTold,
 			sees: facts{shows(only, held("turn")), own("turn"), agent}, asked: stops(), does: "hold firm (last)"},
+		{name: "the only server of every balancer, and the gate sends agents elsewhere", phase: PhaseIdle,
+			state: remembers{told(time.Second)}, sees: facts{shows(only, held("turn"), gateRuns), own("turn"), agent},
+			asked: stops(), does: "wait: 1 connection in use, from 192.0.2.53 (idle)"},
 		{name: "firm: that balancer is told, so that a backup takes over", phase: PhaseLast,
 			state: remembers{told(time.Minute), firmFor(0)},
 			sees:  facts{shows(only, held("")), own("")}, asked: stops(),
@@ -516,6 +531,10 @@ func TestNext(t *testing.T) {
 		{name: "its turn is over, the fleet", phase: PhaseFleet, after: 20 * time.Minute,
 			sees: facts{shows(pool), fleetSays(isOut)}, asked: stops(), does: "hold turn (told)",
 			notes: "goes on without the fleet: m2 of the fleet does not serve: 503, for 1m"},
+		{name: "its turn is not over, and the other server may come back: agents are waited for", phase: PhaseIdle,
+			after: 19 * time.Minute, state: remembers{told(0)},
+			sees: facts{shows(otherGone, held("turn")), own("turn"), agent}, asked: stops(),
+			does: "wait: lb0/puppet still sends (UP, 0 sessions); 1 connection in use, from 192.0.2.53 (idle)"},
 		{name: "its turn is over, and there is no other server: agents are not waited for", phase: PhaseIdle,
 			after: 20 * time.Minute, state: remembers{told(0)},
 			sees: facts{shows(otherGone, held("spare")), own("spare"), agent}, asked: stops(), does: "hold firm (last)"},
@@ -552,5 +571,25 @@ func TestNext(t *testing.T) {
 				t.Errorf("it says %q, want %q", got, tt.notes)
 			}
 		})
+	}
+}
+
+// TestASlotBeginsTheTurnAnew: other masters have had theirs for as long as this one has waited.
+func TestASlotBeginsTheTurnAnew(t *testing.T) {
+	p := stops()
+	after := func(d time.Duration, changes ...func(*Facts)) Facts {
+		f := Facts{Now: began.Add(d)}
+		for _, change := range changes {
+			change(&f)
+		}
+		return f
+	}
+	s := begin(p, began)
+	s.Phase = PhaseSlot
+	s, _ = Next(s, after(19*time.Minute, shows(pool), slotIs(nil)), p)
+
+	s, step := Next(s, after(25*time.Minute, shows(pool, held("slot")), own("slot")), p)
+	if got := describe(s, step); got != "wait: lb0/puppet still sends (UP, 0 sessions) (told)" {
+		t.Errorf("six minutes later it does %q", got)
 	}
 }

@@ -46,7 +46,7 @@ var rulesOfLeaving = []struct{ name, file, old, without string }{
 	{"the fleet is asked once more, held", "fleet.go", "if !d.isFollowedBlindly() || d.inEffect() {", "if true {"},
 	{"of two that hold at once, one lifts its hold", "fleet.go", "step.Do = Lift", "step.Do = Wait"},
 	{"what is not known counts until its end", "next.go", "	blockers = blocker.Counting(blockers, d.facts.Now)\n", ""},
-	{"a silent fleet counts until its end", "fleet.go", "blocker.Counting(d.byFleet(), d.facts.Now)", "d.byFleet()"},
+	{"a silent fleet counts until its end", "fleet.go", "since.Add(muteTime)", "since.Add(100*muteTime)"},
 	{"views decide where the fleet is silent", "fleet.go", "isMute && isPooled && !d.isFollowedBlindly()",
 		"isMute && isPooled && false"},
 	{"a balancer knows more than the fleet", "fleet.go", "isPooled && d.policy.NotKnown == GoOn", "isPooled && false"},
