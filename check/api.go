@@ -107,7 +107,7 @@ func (a response) fault() *Fault {
 		if said == "running" {
 			return nil
 		}
-		return fail(puppetclient.BadAnswer, "200, but the state is not running")
+		return fail(puppetclient.BadResponse, "200, but the state is not running")
 
 	case http.StatusForbidden:
 		if a.denied() {

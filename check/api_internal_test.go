@@ -18,17 +18,17 @@ func TestOnlyRunningIsOK(t *testing.T) {
 		want   Reason
 	}{
 		{"running", simple, 200, "running", OK},
-		{"empty", simple, 200, "", puppetclient.BadAnswer},
-		{"running inside a page", simple, 200, "<p>not running</p>", puppetclient.BadAnswer},
+		{"empty", simple, 200, "", puppetclient.BadResponse},
+		{"running inside a page", simple, 200, "<p>not running</p>", puppetclient.BadResponse},
 		{"503 with running", simple, 503, "running", HTTPError},
 		{"503 with a word of no state", simple, 503, "busy", HTTPError},
 		{"starting", simple, 503, "starting", StateStarting},
 		{"stopping", pool, 503, `{"state":"stopping"}`, StateStopping},
 		{"redirect", simple, 302, "running", HTTPError},
 		{"alive", puppet3, 200, `{"is_alive":true,"version":"3.8.7"}`, OK},
-		{"not alive", puppet4, 200, `{"is_alive":false}`, puppetclient.BadAnswer},
+		{"not alive", puppet4, 200, `{"is_alive":false}`, puppetclient.BadResponse},
 		{"the pool of a running server", pool, 200, `{"state":"running"}`, OK},
-		{"the pool of no state", pool, 200, `{"status":"running"}`, puppetclient.BadAnswer},
+		{"the pool of no state", pool, 200, `{"status":"running"}`, puppetclient.BadResponse},
 		{"denied", puppet3, 403, "", AuthDenied},
 	} {
 		got := OK

@@ -136,7 +136,7 @@ func notServing() []Cause {
 				hint:   "see which services the server runs: /status/v1/services, and its bootstrap.cfg",
 			},
 			row{reason: HTTPError, begins: "any other HTTP status"},
-			row{reason: pc.BadAnswer, begins: "an answer that is not HTTP, or not Puppet Server's"},
+			row{reason: pc.BadResponse, begins: "an answer that is not HTTP, or not Puppet Server's"},
 			row{reason: StateError, begins: "it reports the state error", hint: services},
 			row{reason: StateStopping, begins: "it reports the state stopping"},
 			row{reason: StateUnknown, begins: "it reports the state unknown", hint: services},
@@ -212,7 +212,7 @@ func ownFaults() []Cause {
 				"threads cannot be told from one that is stopped",
 		},
 		row{
-			reason: pc.AnswerTooLong,
+			reason: pc.ResponseTooLong,
 			begins: "its answer is longer than pmcheck reads",
 			hint:   "which requests wait for a JRuby, and from whom? see the access log",
 		},

@@ -298,12 +298,12 @@ func TestAnAnswerThatIsTooLongEndsNoVerdict(t *testing.T) {
 
 	m.SetPool(check.Pool{Size: 1, Waiting: loans(20, strings.Repeat("x", 1<<20))})
 	r := p.Probe(t.Context())
-	wantReason(t, r, puppetclient.AnswerTooLong)
+	wantReason(t, r, puppetclient.ResponseTooLong)
 	if v := j.Observe(r); v.Health != check.Healthy || !v.Expires.Before(r.Asked.Add(time.Minute)) {
 		t.Errorf("%s until %s; want the last verdict, not renewed", v, v.Expires)
 	}
 	f := observe(r, time.Now())
-	if f.State != check.StateWarn || f.Reason != puppetclient.AnswerTooLong || f.Health != "" || f.Pool == nil {
+	if f.State != check.StateWarn || f.Reason != puppetclient.ResponseTooLong || f.Health != "" || f.Pool == nil {
 		t.Errorf("%+v", f)
 	}
 	m.SetPool(check.Pool{Size: 1, Free: 1})
@@ -335,7 +335,7 @@ func TestHostileServerIsAFault(t *testing.T) {
 		{"not TLS", "", func(c net.Conn) { io.WriteString(c, "SSH-2.0-OpenSSH_9.2p1\r\n") }, puppetclient.TLSFailed},
 		{"never answers", "", wait, puppetclient.Timeout},
 		{"stops within the answer", "http://", answer(ok), puppetclient.Timeout},
-		{"never stops", "http://", answer(ok + strings.Repeat(" ", 5<<20)), puppetclient.AnswerTooLong},
+		{"never stops", "http://", answer(ok + strings.Repeat(" ", 5<<20)), puppetclient.ResponseTooLong},
 	} {
 		listener := must(net.Listen("tcp", "127.0.0.1:0"))
 		go func() {

@@ -102,7 +102,7 @@ func checkPuppetDB(ctx context.Context, client *puppetclient.Client) Finding {
 	}
 
 	// The trouble may be this host's own, or the address another program's.
-	if healthOf(fault.Reason) == Unknown || fault.Reason == puppetclient.BadAnswer {
+	if healthOf(fault.Reason) == Unknown || fault.Reason == puppetclient.BadResponse {
 		return f.unknown(err.Error())
 	}
 

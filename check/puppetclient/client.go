@@ -291,7 +291,7 @@ func (c *Client) roundTrip(ctx context.Context, a *Response) error {
 	}
 	if isTooLong := stream.N <= 0 || len(a.Body) > maxKept; isTooLong {
 		a.Body = nil
-		return failed(AnswerTooLong, "%s: the answer is longer than pmcheck reads: %d MiB, and %d with its texts cut",
+		return failed(ResponseTooLong, "%s: the answer is longer than pmcheck reads: %d MiB, and %d with its texts cut",
 			a.URL, maxResponse>>20, maxKept>>20)
 	}
 	return err

@@ -61,9 +61,9 @@ const (
 	NotVerified Reason = "not-verified"
 
 	// The response is not HTTP.
-	BadAnswer Reason = "bad-answer"
+	BadResponse Reason = "bad-response"
 	// The response is longer than a Client reads, and may be a good one.
-	AnswerTooLong Reason = "answer-too-long"
+	ResponseTooLong Reason = "response-too-long"
 )
 
 // Error is why a request failed.
@@ -155,5 +155,5 @@ func networkError(err error, address string) *Error {
 	if slices.ContainsFunc(ends, func(end error) bool { return errors.Is(err, end) }) {
 		return failed(ConnectionLost, "%s closed the connection without an answer", address)
 	}
-	return failed(BadAnswer, "the answer from %s: %w", address, err)
+	return failed(BadResponse, "the answer from %s: %w", address, err)
 }

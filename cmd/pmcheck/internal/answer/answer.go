@@ -1,6 +1,7 @@
 // Package answer decides what a balancer is answered, of one [Moment] of a service: the mode, which operators set, and
 // the verdict, which is measured. Whether the balancer may lose a master that is leaving is decided by the rule of
-// package balancer. All of it is pure.
+// package balancer. MaxOut is how many masters of a pool may be out, which budget, fleet and balancers share. All of it
+// is pure.
 package answer
 
 import (

@@ -1,10 +1,12 @@
 // Package balancer records which balancers ask about the master, what each of them
-// was answered, and what HAProxy reports about the master in return.
+// was answered, and what HAProxy reports about the master in return. Of that, [Rule] decides
+// which of them may lose a master that is leaving.
 //
 // A balancer can delay or refuse a drain; it can neither cause nor lift one.
 // Everything here comes from the network, so all of it is bounded.
 //
-// Not every client counts for every question. Each question is a method of [List]:
+// Not every client counts for every question. The questions, each with the methods of [List] that answer it, or who
+// else does:
 //
 //	may one more check keep the master?     the balancer that asks, by Rule
 //	does its view matter to the others?     Rule.matters: not if it hides the hold; nor of an only server, but for turns

@@ -23,7 +23,7 @@ func nasty() string {
 func TestReportIsPrintedWithoutControlCharacters(t *testing.T) {
 	name := pkix.Name{CommonName: nasty()}
 	certificate := &x509.Certificate{Subject: name, Issuer: name, NotAfter: time.Now()}
-	result := check.Result{Fault: &check.Fault{Reason: puppetclient.BadAnswer, Err: errors.New(nasty())}}
+	result := check.Result{Fault: &check.Fault{Reason: puppetclient.BadResponse, Err: errors.New(nasty())}}
 	result.Response = puppetclient.Response{
 		URL:     nasty(),
 		Status:  200,

@@ -15,8 +15,8 @@ import (
 
 // crowd is a listener that refuses clients that are not allowed, and never keeps more
 // than max connections. At the next connection it closes the oldest connection of the
-// party that has the most. A real check lasts milliseconds, so that connection is idle
-// or hostile; only thousands of new parties a second can cost a check, which allow prevents.
+// origin that has the most. A real check lasts milliseconds, so that connection is idle
+// or hostile; only thousands of new origins a second can cost a check, which allow prevents.
 type crowd struct {
 	net.Listener
 	allowed func(client netip.Addr) bool // nil means every client
@@ -26,11 +26,11 @@ type crowd struct {
 
 	mu    sync.Mutex
 	open  []*conn // oldest first
-	count map[party]*int
+	count map[origin]*int
 }
 
-// party is who shares connections: an address, or a user of this host on the unix socket.
-type party struct {
+// origin is who shares connections: an address, or a user of this host on the unix socket.
+type origin struct {
 	address netip.Addr
 	user    uint32
 }
@@ -46,12 +46,12 @@ func (l *crowd) Accept() (net.Conn, error) {
 		admitted := &conn{Conn: c, crowd: l}
 		switch c := c.(type) {
 		case *net.TCPConn:
-			admitted.party.address = Address(c.RemoteAddr().(*net.TCPAddr).AddrPort())
+			admitted.origin.address = Address(c.RemoteAddr().(*net.TCPAddr).AddrPort())
 		case *net.UnixConn:
-			admitted.party.user = user(c)
+			admitted.origin.user = user(c)
 		}
 
-		client := admitted.party.address
+		client := admitted.origin.address
 		if l.allowed != nil && !l.allowed(client) {
 			l.refuse(Refusal{Client: client, By: ByAllow}) // it is counted before it notices
 			c.Close()
@@ -59,7 +59,7 @@ func (l *crowd) Accept() (net.Conn, error) {
 		}
 
 		if evicted := l.admit(admitted); evicted != nil {
-			l.refuse(Refusal{Client: evicted.party.address, By: ByLimit})
+			l.refuse(Refusal{Client: evicted.origin.address, By: ByLimit})
 			evicted.Conn.Close() // its reader sees the end and closes it properly
 		}
 		return admitted, nil
@@ -75,10 +75,10 @@ func (l *crowd) admit(c *conn) (evicted *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
-	if l.count[c.party] == nil {
-		l.count[c.party] = new(int)
+	if l.count[c.origin] == nil {
+		l.count[c.origin] = new(int)
 	}
-	c.siblings = l.count[c.party]
+	c.siblings = l.count[c.origin]
 	*c.siblings++
 
 	l.served.Add(1)
@@ -104,7 +104,7 @@ func (l *crowd) refuse(r Refusal) {
 // there is no other place that sees them all.
 func (l *crowd) note(c *conn, answer []byte) {
 	r := Refusal{
-		Client: c.party.address,
+		Client: c.origin.address,
 		By:     ByRequest,
 		Asked:  c.asked[:c.begun],
 	}
@@ -131,7 +131,7 @@ func (l *crowd) remove(c *conn) bool {
 	l.open = slices.Delete(l.open, at, at+1)
 	*c.siblings--
 	if *c.siblings == 0 {
-		delete(l.count, c.party)
+		delete(l.count, c.origin)
 	}
 	return true
 }
@@ -141,8 +141,8 @@ func (l *crowd) remove(c *conn) bool {
 type conn struct {
 	net.Conn
 	crowd    *crowd
-	party    party
-	siblings *int // how many connections of the party are open
+	origin   origin
+	siblings *int // how many connections of the origin are open
 
 	asked    [maxAsked]byte // the beginning of what the client sent
 	begun    int            // how much of asked is filled
@@ -223,7 +223,7 @@ func (c *conn) Close() error {
 
 	if wasOpen && c.gone.Load() { // a connection that was not open has made room for another
 		c.crowd.refuse(Refusal{
-			Client: c.party.address,
+			Client: c.origin.address,
 			By:     BySilence,
 			Asked:  c.asked[:c.begun],
 		})

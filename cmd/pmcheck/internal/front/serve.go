@@ -1,6 +1,7 @@
 // Package front accepts the daemon's clients: it binds listeners, limits how many connections
 // there are and how long they take, accepts requests that net/http would refuse, and counts the clients that
-// it refuses. What a request is answered is its caller's.
+// it refuses. It judges which of these look like balancers, by their tries: they have no balancer.Balancer, because
+// nothing was answered. What a request is answered is its caller's.
 package front
 
 import (
@@ -80,7 +81,7 @@ func (s *Server) ServeHTTP(ctx context.Context, group *errgroup.Group, l net.Lis
 		allowed:  s.Allowed,
 		refused:  s.Refused,
 		max:      s.Places,
-		count:    map[party]*int{},
+		count:    map[origin]*int{},
 	}
 
 	// The listener is closed, and the connections end by themselves. Server.Shutdown would drop a connection whose

@@ -15,7 +15,7 @@ import (
 // notice a hold.
 const fleetPause = 2500 * time.Millisecond
 
-// others waits until the other masters, the second witness, let this one go. They must do so twice: masters that leave
+// others waits until the other masters of the fleet let this one go. They must do so twice: masters that leave
 // at the same time pause for different times in between. If something follows the hold blindly, they must do so once
 // more when the hold is in effect: of two masters that hold in the same moment, at least one sees the other.
 func (d *decision) others() Step {

@@ -13,7 +13,7 @@ import (
 )
 
 // What the facts say of balancers and agents. What is in the way, as far as a Status shows it, is in
-// status/standing.go.
+// status/questions.go.
 
 // hearing returns the balancers that hear of the hold.
 func (d *decision) hearing() balancer.List {

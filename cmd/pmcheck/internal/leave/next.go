@@ -245,7 +245,7 @@ func (d *decision) start() Step {
 		return end(&Error{Kind: Silent, Text: "the daemon runs, and does not answer", Left: unanswered})
 	}
 	if d.policy.Now || f.isSilent() || f.isAbsent() {
-		return d.askWitnesses()
+		return d.askPool()
 	}
 
 	blockers := blocker.NotKnown(f.Unanswered)
@@ -262,12 +262,12 @@ func (d *decision) start() Step {
 	if step, is := d.judge(blockers, 0); is == decided {
 		return step
 	}
-	return d.askWitnesses()
+	return d.askPool()
 }
 
-// askWitnesses begins with the first witness that counts: the budget or, if none does, the other masters. The
-// balancers, the third witness, are asked by the daemon, check by check, as soon as there is a hold that is leaving.
-func (d *decision) askWitnesses() Step {
+// askPool asks the budget first or, if there is none, the other masters. The balancers are asked by the daemon, check
+// by check, as soon as there is a hold that is leaving.
+func (d *decision) askPool() Step {
 	if d.waitsForNobody() {
 		return d.hold(drain.Firm)
 	}
@@ -279,7 +279,7 @@ func (d *decision) askWitnesses() Step {
 	return d.withoutBudget()
 }
 
-// withoutBudget asks the second witness, where it counts.
+// withoutBudget asks the other masters, where they count.
 func (d *decision) withoutBudget() Step {
 	if d.policy.Force {
 		return d.hold(drain.Firm)

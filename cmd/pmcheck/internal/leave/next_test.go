@@ -487,7 +487,7 @@ func TestNext(t *testing.T) {
 			sees:  facts{shows(pool, held(""), notSince), own("")},
 			asked: drains(), does: "wait: lb0/puppet has not asked since the hold changed (told)"},
 
-		// --now: no witness is asked, and no balancer waited for.
+		// --now: budget and fleet are not asked, and no balancer is waited for.
 		{name: "--now", sees: facts{shows(pool), budgetAndFleet}, asked: drains(now), does: "hold firm, and end"},
 		{name: "--now, a young daemon", sees: facts{shows(pool, isYoung)}, asked: drains(now),
 			does: "hold firm, and end"},

@@ -2,7 +2,7 @@
 //
 // Out is one loop. It looks at everything (Facts, in facts.go), lets Next decide what to do (next.go), and does it:
 // wait, claim a slot, ask the fleet, write the hold, or end. Next is pure. What a command and the stop of a service
-// differ in is a Policy, in policy.go. Next asks the witnesses in the order budget, fleet, balancers (slot.go,
+// differ in is a Policy, in policy.go. Next asks budget, fleet and balancers, in this order (slot.go,
 // fleet.go), and judges what balancers and agents need in needs.go; how long each phase may take is in limits.go, and
 // how long what is not known keeps a master in ends.go. What the daemon does about the slot meanwhile, and until the
 // master is back, is KeepSlot.

@@ -284,7 +284,7 @@ func TestADepartureNamesWhatItDoesNotWaitFor(t *testing.T) {
 		next := w.Status
 		w.Status = func(ctx context.Context) (status.Status, error) {
 			s, err := next(ctx)
-			s.Balancers = append(s.Balancers, lone(s.Time))
+			s.Balancers = append(s.Balancers, onlyThis(s.Time))
 			s.Refused.From = []front.RefusedClient{{
 				Source:   netip.MustParseAddr("192.0.2.9"),
 				By:       front.ByRequest,

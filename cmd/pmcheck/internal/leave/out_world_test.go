@@ -167,8 +167,8 @@ func sees(change func(s *status.Status)) func(*leave.World) {
 	}
 }
 
-// lone is a balancer that has this master alone, and asked just now.
-func lone(now time.Time) status.Balancer {
+// onlyThis is a balancer that has this master alone, and asked just now.
+func onlyThis(now time.Time) status.Balancer {
 	return status.Balancer{
 		Node:    "alone",
 		Name:    "puppet/m000",
@@ -180,7 +180,7 @@ func lone(now time.Time) status.Balancer {
 
 var (
 	noBalancer  = sees(func(s *status.Status) { s.Balancers, s.BalancerAsked = nil, time.Time{} })
-	onlyHere    = sees(func(s *status.Status) { s.Balancers = append(s.Balancers, lone(s.Time)) })
+	onlyHere    = sees(func(s *status.Status) { s.Balancers = append(s.Balancers, onlyThis(s.Time)) })
 	hidesDrain  = sees(func(s *status.Status) { s.Balancers[0].Codes.Drain = 200 })
 	asksForHold = sees(func(s *status.Status) { s.Balancers[0].Codes.Unhealthy = 200 })
 
@@ -199,7 +199,7 @@ var (
 
 	// The backend for turns of the pool's HAProxy has this master alone.
 	badTurns = sees(func(s *status.Status) {
-		b := lone(s.Time)
+		b := onlyThis(s.Time)
 		b.Name = "0-turn/m000"
 		b.Node, b.Source = "lb0", netip.MustParseAddr("198.51.100.1")
 		s.Balancers = append(s.Balancers, b)
@@ -207,14 +207,14 @@ var (
 
 	// A stranger shows another server.
 	forged = sees(func(s *status.Status) {
-		b := lone(s.Time)
+		b := onlyThis(s.Time)
 		b.View.WeightTotal, b.OthersWeight, b.OthersSeen = 200, 100, s.Time
 		s.Balancers = append(s.Balancers, b)
 	})
 
 	// The daemon started when the pool was in service already, and has heard one balancer.
 	youngAndLone = sees(func(s *status.Status) {
-		s.Balancers = balancer.List{lone(s.Time)}
+		s.Balancers = balancer.List{onlyThis(s.Time)}
 		s.ListensSince = s.ListensSince.Add(2*time.Minute + time.Second)
 	})
 )
@@ -233,7 +233,7 @@ func besideBlind(checks int64) func(*leave.World) {
 				Answer:  status.Answer{Code: 503},
 				Answers: int64(s.Time.Sub(began) / (5 * time.Second)),
 			}
-			s.Balancers = balancer.List{lone(s.Time), blind}
+			s.Balancers = balancer.List{onlyThis(s.Time), blind}
 		})(w)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // claimEvery is how often a slot in the budget is claimed while others have it.
 const claimEvery = 2 * time.Second
 
-// slot waits until the budget, the first witness, has a slot. If its database does not answer, a stop asks the fleet
+// slot waits until the budget has a slot. If its database does not answer, a stop asks the fleet
 // next, and --force nobody.
 func (d *decision) slot() Step {
 	s := &d.state
@@ -56,7 +56,7 @@ func (d *decision) slot() Step {
 	return Step{Do: Claim, Force: true}
 }
 
-// askAgain asks a witness, but not before its time, unless the phase is over by now.
+// askAgain asks the budget or the fleet, but not before its time, unless the phase is over by now.
 func (d *decision) askAgain(ask Step) Step {
 	isDue := !d.facts.Now.Before(d.state.ask)
 	isOver := !d.facts.Now.Before(d.deadline())

@@ -42,7 +42,7 @@ func (s shape) strangers() []stranger {
 }
 
 func strangersWithViews() []stranger {
-	lone := func(int, int) (string, int) { return "UP", 100 }
+	alone := func(int, int) (string, int) { return "UP", 100 }
 	spare := func(int, int) (string, int) { return "UP", 200 }
 	every := func(n int, then func(int, int) (string, int)) func(int, int) (string, int) {
 		return func(times, code int) (string, int) {
@@ -53,14 +53,14 @@ func strangersWithViews() []stranger {
 		}
 	}
 	return []stranger{
-		{name: "lone", node: "aa", says: lone},
+		{name: "alone", node: "aa", says: alone},
 		{name: "has lost its other server", node: "aa", says: func(times, code int) (string, int) {
 			if times == 0 {
 				return spare(times, code)
 			}
-			return lone(times, code)
+			return alone(times, code)
 		}},
-		{name: "alternates", node: "aa", says: every(1, lone)},
+		{name: "alternates", node: "aa", says: every(1, alone)},
 		{name: "always has another", node: "aa", says: spare},
 		{name: "always has another, sorts last", node: "zz", says: spare},
 		{name: "flaps", node: "aa", says: every(20, func(int, int) (string, int) { return "NOLB", 100 })},

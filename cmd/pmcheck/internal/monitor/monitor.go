@@ -5,7 +5,7 @@
 // the state of the unit, changes of the holds, a new configuration. After each of
 // them the monitor publishes a new State. Readers only use the current State, so no
 // request can cause a probe or wait for one. The package knows nothing about HTTP and
-// balancers.
+// balancers; of a State it makes the Moment by which package answer decides.
 package monitor
 
 import (

@@ -1,5 +1,6 @@
 // Package puppetconf finds out what Puppet's own configuration says of this host and its master: puppet.conf, read as
 // Puppet reads it, Puppet's settings and their defaults, the directories of its packages, and the certificates in them.
+// What cannot be read is named, and what was said last, or a package's default, stands in for it.
 package puppetconf
 
 import (
