@@ -37,7 +37,7 @@ const (
 // them so long.
 func (s Status) Untold(v ServiceStatus, mustListen time.Duration) []Blocker {
 	if v.Mode == drain.Ready { // agents come again, however idle it is
-		return blocker.Only(blocker.Answer, "/%s is not held", v.Name)
+		return blocker.Only(blocker.Answer, "the daemon does not act on the hold of /%s yet", v.Name)
 	}
 	return append(s.Unseen(mustListen), s.Behind(v)...)
 }
