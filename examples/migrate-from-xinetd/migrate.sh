@@ -273,7 +273,7 @@ refused() {
         /"reason": "silence"/ { silent = 1 }
         /"count":/ { if (silent && $2 + 0 > 1) print source " connects and sends no request" }
         /"reason": "allow"/ { print source " is not in allow" }
-        /"request":/ { print source " asks " $2 }' | tr -d '",'
+        /"request": "/ { print source " asks " $2 }' | tr -d '",'
 }
 
 # clients prints the addresses that ask, without this host's own.
