@@ -79,16 +79,15 @@ func (s *Site) WaitFinding(name string, reason check.Reason, within time.Duratio
 	})
 }
 
-// WaitKnown waits until every check that is on by default has found something out, but for those that have nothing to
-// look at: lacks are the names of further ones.
-func (s *Site) WaitKnown(within time.Duration, lacks ...string) {
+// WaitKnown waits until every check that is on by default has found something out.
+func (s *Site) WaitKnown(within time.Duration) {
 	s.TB.Helper()
-	lacks = append(lacks, check.CheckProbe, check.CheckPuppetDB) // not a finding, and not configured
+	absent := []string{check.CheckProbe, check.CheckPuppetDB} // not a finding, and not configured
 	s.WaitStatus(within, func(status Status) (err error) {
 		for _, c := range check.All() {
 			f := Finding(status, c.Name)
 			isKnown := f.State != "" && f.State != check.StateNone
-			if c.Severity != check.Off && !isKnown && !slices.Contains(lacks, c.Name) {
+			if c.Severity != check.Off && !isKnown && !slices.Contains(absent, c.Name) {
 				err = errors.Join(err, fmt.Errorf("the check %s does not know: %+v", c.Name, f))
 			}
 		}

@@ -159,7 +159,7 @@ type everything struct {
 
 type span struct{ from, to time.Time }
 
-// play does the steps of a round, and returns when every master serves again, without a hold.
+// play does the steps of a round, and returns when every master serves again, without a hold or a slot.
 func (e *everything) play(round []step) {
 	e.t.Helper()
 	var all errgroup.Group
@@ -177,9 +177,12 @@ func (e *everything) play(round []step) {
 	for _, m := range e.masters {
 		site := lab.NewSite(e.t, lab.SiteOptions{Puppet: m})
 		site.WaitServing(time.Minute)
-		site.WaitStatus(time.Minute, func(s lab.Status) error {
+		site.WaitStatus(2*time.Minute, func(s lab.Status) error {
 			if len(s.Holds) > 0 {
 				return fmt.Errorf("%s is held: %+v", m.Host.Name, s.Holds)
+			}
+			if s.Budget != nil && s.Budget.Held {
+				return fmt.Errorf("%s has a slot: %+v", m.Host.Name, s.Budget)
 			}
 			return nil
 		})

@@ -142,8 +142,6 @@ func testMaster(t *testing.T, site *lab.Site, balancer *lab.Host) {
 	if master.Unit == "puppetserver" {
 		site.WaitFinding(check.CheckJRuby, check.OK, slow)
 		site.WaitKnown(slow)
-	} else {
-		site.WaitKnown(slow, check.CheckJRuby)
 	}
 	site.HAProxy = balancer.StartHAProxy(fmt.Sprintf(masterBackend, master.Address()))
 	site.HAProxy.WaitStatus("puppet", "m1", "UP", boot)
