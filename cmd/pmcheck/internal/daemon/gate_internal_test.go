@@ -41,7 +41,7 @@ func TestAHostileGateIsNone(t *testing.T) {
 // FuzzGate: whatever stands in the place of the gate's status, it can be shown, and little of it is kept.
 func FuzzGate(f *testing.F) {
 	f.Add(`{"closed": true, "since": "2026-11-26T12:00:00Z", "looked": "2026-11-26T12:00:00Z", "reason": "held in drain",
-		"port": 8140, "passes": ["127.0.0.0/8", "fe80::/10"], "refused": 18446744073709551615, "error": "x"}`)
+		"port": 8140, "passes": ["127.0.0.0/8", "fe80::/10"], "refused_connections": 18446744073709551615, "error": "x"}`)
 	f.Add(`{"passes": [""], "reason": "\u0000\u2028", "since": "9999-12-31T23:59:59-23:59"}`)
 	f.Add("null")
 	dir := f.TempDir()

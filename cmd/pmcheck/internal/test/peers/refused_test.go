@@ -79,7 +79,7 @@ func TestRefusedHAProxyIsSeenWithin10Seconds(t *testing.T) {
 					return body, err
 				}
 			}
-			see("status", `"by": "`+tt.by+`"`, get("/status", nil))
+			see("status", `"reason": "`+tt.by+`"`, get("/status", nil))
 			see("warnings", strings.ReplaceAll(tt.says, `"`, `\"`), get("/status", nil))
 			see("page", strings.ReplaceAll(tt.says, `"`, "&#34;"), get("/", http.Header{"Accept": {"text/html"}}))
 			see("metrics", "counted", func() (string, error) {
