@@ -368,7 +368,8 @@ func TestStandingNamesEachBlocker(t *testing.T) {
 		}
 	}
 	ended, kept := st(ready, serves, asking(told(200, 50, 5))), st(held, others)
-	if got := texts(ended.Untold(ended.Services[0], 0)); got != "answer: the daemon does not act on the hold of /server yet" {
+	got := texts(ended.Untold(ended.Services[0], 0))
+	if got != "answer: the daemon does not act on the hold of /server yet" {
 		t.Errorf("a departure after the end of its hold: %s", got)
 	}
 	const byOthers = "answer: /server is held in drain by backup, upgrade"

@@ -29,10 +29,12 @@ func TestBalancerOnTheMastersHost(t *testing.T) {
 		}
 	}
 
-	t.Run("restarts", func(t *testing.T) {
-		p.with(t).measure(scenario{"`systemctl restart puppetserver`, one after the other", agents, restartEach, false},
-			form{runs: 25})
-	})
+	if lab.Long() {
+		t.Run("restarts", func(t *testing.T) {
+			p.with(t).measure(scenario{"`systemctl restart puppetserver`, one after the other", agents, restartEach, false},
+				form{runs: 25})
+		})
+	}
 	for _, f := range []struct {
 		name, inject, mend string
 		quick              bool // part of the short form
