@@ -35,7 +35,7 @@ type RefusedClient struct {
 	Asked  string     `json:"request,omitempty"` // what it sent last: the first line, made printable
 	// Balancer is set if the client looks like one. By allow and by the limit every client does: nothing is known of it.
 	Balancer bool      `json:"balancer"`
-	Count    int64     `json:"count"` // how often it happened since then
+	Count    int64     `json:"count"` // how often it happened since it began
 	Since    time.Time `json:"since"` // when it began
 	Last     time.Time `json:"last"`  // when it happened last
 

@@ -286,7 +286,9 @@ func (s scrape) balancer(b status.Balancer) {
 			truth(v.State == state), append(by, "state", state))
 	}
 
-	if v.Sends() && v.WeightTotal >= v.Weight && v.WeightTotal > 0 {
+	// Of a master that is not used, the total may be the weight of other servers alone.
+	hasShare := v.Sends() && v.WeightTotal >= v.Weight && v.WeightTotal > 0
+	if hasShare {
 		s.send("pmcheck_balancer_weight_ratio", "The master's share of the weight of all servers that a balancer uses; "+
 			"absent while it does not use the master.",
 			float64(v.Weight)/float64(v.WeightTotal), by)
