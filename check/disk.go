@@ -232,31 +232,33 @@ func statVolume(path string) (volume, error) {
 		inodes:     space.Files,
 		freeInodes: space.Ffree,
 	}
-	if mount := mountOf(path); mount != nil {
+
+	var file unix.Statx_t
+	if err := unix.Statx(unix.AT_FDCWD, path, 0, unix.STATX_MNT_ID, &file); err != nil {
+		return v, nil // some sandboxes do not know the call
+	}
+	v.device = device(file)
+	mounts, _ := procfs.GetMounts() // without them, the mount is not known
+	if mount := mountOf(file, mounts); mount != nil {
 		v.device = mount.MajorMinorVer
 		v.readOnly = readOnly(mount)
 	}
 	return v, nil
 }
 
-// mountOf returns the mount that a path is on; nil if the kernel does not tell it, as in some sandboxes. On btrfs each
+// device returns the number of the device that a file is on, as the list of mounts writes it.
+func device(file unix.Statx_t) string { return fmt.Sprintf("%d:%d", file.Dev_major, file.Dev_minor) }
+
+// mountOf returns the mount that a file is on; nil if it is not in the list, as in a chroot below it. On btrfs each
 // subvolume has a device number of its own, which is not the one in the list of mounts: the number of the mount is
 // there. Before Linux 5.8 there is only the device.
-func mountOf(path string) *procfs.MountInfo {
-	var file unix.Statx_t
-	err := unix.Statx(unix.AT_FDCWD, path, 0, unix.STATX_MNT_ID, &file)
-	mounts, listErr := procfs.GetMounts()
-	if err != nil || listErr != nil {
-		return nil
-	}
-
+func mountOf(file unix.Statx_t, mounts []*procfs.MountInfo) *procfs.MountInfo {
 	hasNumber := file.Mask&unix.STATX_MNT_ID != 0
-	device := fmt.Sprintf("%d:%d", file.Dev_major, file.Dev_minor)
 	at := slices.IndexFunc(mounts, func(m *procfs.MountInfo) bool {
 		if hasNumber {
 			return m.MountID == int(file.Mnt_id)
 		}
-		return m.MajorMinorVer == device
+		return m.MajorMinorVer == device(file)
 	})
 	if at < 0 {
 		return nil
