@@ -192,6 +192,7 @@ func (m *member) dies(ctx context.Context, after int) *process {
 // with the next start, or if it is killed on the way back, when its hold ends; that of a command at once, if the
 // pool needs it, while the hold is leaving.
 func TestAKillHarmsNobody(t *testing.T) {
+	t.Parallel()
 	for name, run := range map[string]func(ctx context.Context, p *pool, m *member, g *leave.Guard, killed *process){
 		"the guard's way out": func(ctx context.Context, p *pool, m *member, g *leave.Guard, killed *process) {
 			g.World = killed.World

@@ -16,6 +16,7 @@ import (
 // unattended-upgrades, and are healthy again so long after they have stopped. leaving.md says what the default
 // covers, and which value of guard.shutdown covers more.
 func TestHostsThatRebootTogether(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		masters  int
 		reboot   time.Duration // from the end of the way out until the master is healthy

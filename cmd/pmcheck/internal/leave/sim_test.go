@@ -84,6 +84,13 @@ type member struct {
 	noDaemon  bool
 }
 
+func TestMain(m *testing.M) {
+	if _, err := os.Stat("/dev/shm"); err == nil { // a disk that is busy elsewhere takes long to sync
+		os.Setenv("TMPDIR", "/dev/shm")
+	}
+	m.Run()
+}
+
 // seeds returns the seeds of the pools of a shape: 1 to few. LAB_SEEDS asks for another number of pools, and LAB_SEED
 // is the first seed: one that is to be repeated, or "random".
 func seeds(few int) (list []uint64) {
@@ -127,9 +134,6 @@ func (s shape) runWith(seed uint64, t *testing.T, f func(ctx context.Context, p 
 			t.Logf("repeat it with LAB_SEED=%d", p.seed)
 		}
 	})
-	if _, err := os.Stat("/dev/shm"); err == nil { // a disk that is busy elsewhere takes long to sync
-		t.Setenv("TMPDIR", "/dev/shm")
-	}
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		for i := range p.masters {
@@ -500,6 +504,7 @@ func limits() config.Guard { return config.Default().Guard }
 // budget, never has a moment without a server, nor more masters out than may be. Without one, checks may cross, which
 // heals at the next ones. All masters finish.
 func TestSimulatedPools(t *testing.T) {
+	t.Parallel()
 	locked := func(s *shape) { s.locked = true }
 	every1s := func(s *shape) { s.Inter = time.Second }
 	plain := func(s *shape) { s.DisableOn404 = false }
@@ -543,6 +548,7 @@ func TestSimulatedPools(t *testing.T) {
 // TestThirtyMastersRestartInTheSameMinute, each for 90 s and with slowstart: their turns take longer than guard.turn
 // and are renewed.
 func TestThirtyMastersRestartInTheSameMinute(t *testing.T) {
+	t.Parallel()
 	long := func(s *shape) { s.downFor, s.Slowstart = 90*time.Second, 60*time.Second }
 	ordinary(30, turns, long).simulate(t, seeds(1))
 }

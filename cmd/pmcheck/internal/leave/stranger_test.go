@@ -192,6 +192,7 @@ type outcome struct {
 // TestAStrangerTakesNothingAway: whatever a client that is no balancer claims, no command takes the last master out,
 // and a stop or a shutdown does so only after its patience. With the setting balancers, it changes nothing.
 func TestAStrangerTakesNothingAway(t *testing.T) {
+	t.Parallel()
 	shapes := map[string]shape{
 		"views":            ordinary(2, turns),
 		"budget":           ordinary(2, turns, withBudget),
