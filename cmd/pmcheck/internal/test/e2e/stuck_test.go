@@ -21,6 +21,7 @@ const (
 // does with one long compile. Neither that nor a restart of the daemon brings the master back.
 func TestAStuckMasterIsOutUntilAJRubyComesBack(t *testing.T) {
 	lab.Real(t)
+	t.Parallel()
 	// A start fails if the first JRuby takes longer than borrow-timeout.
 	s := lab.StartPuppetServer(t, lab.PuppetServerOptions{
 		AccessRules: adminRule,

@@ -80,7 +80,7 @@ func hungHolds() doubt {
 func doubts() []doubt {
 	const own, syntax = "what it cannot find out", "puppet.conf as Puppet reads it"
 	inMain := func(line string) string { return "sed -i '/^certname/a " + line + "' " + puppetConf }
-	list := []doubt{
+	return []doubt{
 		edited(own, "`ssldir = $vardir/ssl-$server`, which Puppet resolves", "ln -sfn /var/lib/puppet/ssl "+
 			"/var/lib/puppet/ssl-puppet; sed -i '/^server = /d' "+puppetConf+"; "+
 			inMain("vardir = /var/lib/puppet\\nssldir = $vardir/ssl-$server"), "identity ok"),
@@ -110,10 +110,6 @@ func doubts() []doubt {
 		suites("CBC with SHA-256 alone", "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256", ""),
 		hungHolds(),
 	}
-	if !lab.Long() {
-		return []doubt{list[1], list[10]} // neither restarts a Puppet Server
-	}
-	return list
 }
 
 // A failure is a master that does not serve agents.
@@ -121,7 +117,6 @@ type failure struct {
 	name   string
 	inject func(*pool, *lab.PuppetMaster)
 	mend   func(*pool, *lab.PuppetMaster) // nil for one that lasts until the doubt ends
-	quick  bool                           // part of the short form
 
 	// gradual is a failure before which the process may stall for a moment: 300 agents come for it.
 	gradual bool
@@ -137,7 +132,7 @@ func failures() []failure {
 			inject: func(_ *pool, m *lab.PuppetMaster) { m.ExpireCRL() },
 			mend:   func(_ *pool, m *lab.PuppetMaster) { m.RenewCRL() },
 		},
-		{name: "stopped", inject: signal("STOP"), mend: signal("CONT"), quick: true},
+		{name: "stopped", inject: signal("STOP"), mend: signal("CONT")},
 		{name: "stuck", inject: (*pool).block, mend: (*pool).unblock, gradual: true},
 		// With some of these doubts Puppet Server would not start again.
 		{name: "killed", inject: signal("KILL")},
@@ -149,6 +144,9 @@ func failures() []failure {
 func TestDoubtsTakeNoMasterOut(t *testing.T) {
 	lab.Real(t)
 	lab.Need(t, "bindfs", "bindfs")
+	if !lab.Long() {
+		t.Skip("PMCHECK_LONG is not set")
+	}
 	agents := mix{quick: 4}
 	p := startPool(t, alike(2), instances, agents)
 	p.balance(quickStart(p.installPmcheck()))
@@ -202,11 +200,7 @@ func (p *pool) doubts(d doubt, agents mix) string {
 	}
 	row := fmt.Sprintf("| %s | %s | %d | %d | %d |", d.kind, d.name, len(r.runs), len(r.failed()), r.fewest)
 	for _, f := range failures() {
-		noticed := "-"
-		if f.quick || lab.Long() {
-			noticed = tenths(p.fail(f))
-		}
-		row += " " + noticed + " |"
+		row += " " + tenths(p.fail(f)) + " |"
 	}
 	return row + "\n"
 }
