@@ -94,7 +94,7 @@ func testInstall(t *testing.T, s *lab.Site) {
 // testHeld changes the configuration of a master with two holds, one of them until the next
 // reboot. A reload is enough.
 func testHeld(t *testing.T, s *lab.Site) {
-	s.Host.MustRun("pmcheck", "drain", "--reason", "the operator's own")
+	s.Host.MustRun("pmcheck", "drain", "--now", "--reason", "the operator's own")
 	s.Host.MustRun("pmcheck", "maint", "--hold", "other", "--until-reboot")
 	s.WaitRefusal("maint", wait)
 	answers := s.Record(20 * time.Millisecond)

@@ -53,7 +53,7 @@ func TestGateUnit(t *testing.T) {
 	connects := s.Net.StartHAProxy(t, "backend puppet\n    option tcp-check\n"+
 		"    server m1 "+net.JoinHostPort(s.Host.Address, "8140")+" check inter 500ms fall 3 rise 2\n")
 	connects.WaitEach(10*time.Second, func(m lab.ServerStat) bool { return m.CheckStatus == "L4OK" })
-	s.Host.MustRun("pmcheck", "drain", "--force")
+	s.Host.MustRun("pmcheck", "drain", "--now", "--force")
 	s.waitForPort(true, 5*time.Second)
 	connects.WaitStatus("puppet", "m1", "DOWN", 10*time.Second) // a balancer that can only connect
 	const shown = `pmcheck status | sed -nE 's/^(gate) +(closed) since.*/\1 \2/p'`
