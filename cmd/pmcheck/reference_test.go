@@ -140,7 +140,9 @@ A test fails while the two differ.
 ## Status
 
 The JSON of ` + "`/status`" + `, of the socket and of ` + "`pmcheck status --json`" + `. Times are RFC 3339,
-durations seconds. A field that is *optional* is absent while it has nothing to say.
+durations seconds. A field that is *optional* is absent while it has nothing to say: it is never empty, 0 or zero.
+For several masters, as with ` + "`--fleet`" + `, the command prints a list of objects: ` +
+		"`host`, as it was named; `status`,\nas below; or `error`" + `, why there is none.
 
 | Field | Type | Meaning |
 | --- | --- | --- |

@@ -1,13 +1,33 @@
 package cli
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 )
+
+// TestAMemberIsWhatTheReferenceSays: its names are in reference.md, which is made from the types of a status alone.
+func TestAMemberIsWhatTheReferenceSays(t *testing.T) {
+	for _, tt := range []struct {
+		member member
+		begins string
+	}{
+		{member{Host: "m1", Error: "refused"}, `{"host":"m1","error":"refused"}`},
+		{member{Host: "m1", Status: &status.Status{}}, `{"host":"m1","status":{"version":`},
+	} {
+		got, err := json.Marshal(tt.member)
+		if err != nil || !strings.HasPrefix(string(got), tt.begins) {
+			t.Errorf("%s, %v; want %s", got, err, tt.begins)
+		}
+	}
+}
 
 func TestManyMembersAreAskedAFewAtATime(t *testing.T) {
 	var asking, most atomic.Int64
