@@ -304,7 +304,7 @@ func (m *member) status() status.Status {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
-	settings := config.Default()
+	settings := defaults
 	settings.MaxOut = m.maxOutSetting()
 	facts := status.Facts{
 		Started:      m.started,
@@ -498,7 +498,10 @@ func (m *member) giveBack(ctx context.Context) {
 	delete(m.slots, m.name)
 }
 
-func limits() config.Guard { return config.Default().Guard }
+// defaults are the settings of every simulated daemon, made once: that asks each check for its own.
+var defaults = config.Default()
+
+func limits() config.Guard { return defaults.Guard }
 
 // TestSimulatedPools: all masters of a pool restart, whenever they begin. A pool that has a backend for turns, or a
 // budget, never has a moment without a server, nor more masters out than may be. Without one, checks may cross, which
