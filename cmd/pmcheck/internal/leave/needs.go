@@ -42,7 +42,7 @@ func (d *decision) waitsForNobody() bool {
 		return true
 	}
 
-	// Balancers do not use a master that does not serve, but for those that ask for the hold alone.
+	// Balancers are told so, and let go whatever the hold says, but for those that ask for the hold alone.
 	usesIt := slices.ContainsFunc(d.hearing(), func(b status.Balancer) bool { return b.HidesVerdict() })
 	return !v.Verdict.Health.Serves() && !usesIt
 }

@@ -136,7 +136,10 @@ func perhaps(told int64) func(*status.Status) {
 
 func forgets(s *status.Status) { s.UnseenUntil = s.Time.Add(time.Minute) }
 func isYoung(s *status.Status) { s.ListensSince = s.Time.Add(-10 * time.Second) }
-func isDown(s *status.Status)  { s.Services[0].Verdict.Health = check.Unhealthy }
+func notProbed(s *status.Status) {
+	s.Services[0].Verdict = check.Verdict{Health: check.Unknown, Reason: check.NotProbed}
+}
+func isDown(s *status.Status) { s.Services[0].Verdict.Health = check.Unhealthy }
 func gateRuns(s *status.Status) {
 	s.Gate = &status.GateStatus{Closed: true, Looked: s.Time}
 }
@@ -331,6 +334,8 @@ func TestNext(t *testing.T) {
 		// The daemon is young, or silent, or does not run.
 		{name: "a young daemon, a command", sees: facts{shows(pool, isYoung)}, asked: drains(),
 			does: "wait: the daemon has listened for 10s, and may not have heard every balancer (start)"},
+		{name: "the daemon was restarted, and no probe has ended: it may serve", sees: facts{shows(pool, notProbed)},
+			asked: stops(), does: "wait: the daemon has started, and has not probed the master yet (start)"},
 		{name: "a restart of the daemon", sees: facts{daemon(DaemonPauses)}, asked: drains(),
 			does: "wait: the daemon does not answer (start)"},
 		{name: "a silent daemon, a command", sees: facts{daemon(DaemonSilent)}, asked: drains(),

@@ -27,8 +27,8 @@ const (
 	agentRun = time.Hour
 	// ClearFor is how long the way must stay clear: agents pause between requests.
 	ClearFor = time.Second
-	// forever is longer than any connection is idle: Jetty closes it after 30 s.
-	forever = time.Hour
+	// jettyHasClosed is longer than any connection is idle: Jetty closes it after 30 s.
+	jettyHasClosed = time.Hour
 	// usualTime is how long the usual balancer, which asks every 10 s, sends to a master that does not answer.
 	usualTime = balancer.TellTimes * 10 * time.Second
 )
@@ -163,9 +163,12 @@ func behind(b *Balancer, format string, args ...any) Blocker {
 	return why
 }
 
-// Unseen returns why the daemon may not know every balancer: more ask than it remembers, or it has not listened as long
-// as it must have.
+// Unseen returns what the daemon may not know yet: whether the master serves, which it tells no balancer before it has
+// probed, or every balancer, if more ask than it remembers, or it has not listened as long as it must have.
 func (s Status) Unseen(mustListen time.Duration) (list []Blocker) {
+	if s.Master().Verdict.Reason == check.NotProbed {
+		list = append(list, blocker.New(blocker.Unknown, "the daemon has started, and has not probed the master yet"))
+	}
 	if s.Time.Before(s.UnseenUntil) {
 		list = append(list, balancer.TooMany())
 	}
@@ -323,7 +326,7 @@ func (s Status) mayCarryMore(c sockets.Connection, counted time.Time) bool {
 		return false
 	}
 
-	if c.Idle > forever {
+	if c.Idle > jettyHasClosed {
 		return false
 	}
 
