@@ -106,8 +106,8 @@ func mode(w *drain.Watcher) drain.Mode {
 func TestHungDirectoryStopsNoCommand(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
-	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain})
-	put(t, s, drain.Hold{Holder: "guard", Mode: drain.Drain, UntilReboot: true})
+	kept := put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain})
+	replaced := put(t, s, drain.Hold{Holder: "guard", Mode: drain.Drain, UntilReboot: true})
 	f := stallOf(t, s, s.Persistent)
 	f.hang(0)
 
@@ -119,6 +119,9 @@ func TestHungDirectoryStopsNoCommand(t *testing.T) {
 	}
 	if err := snap.Hung(held); err != nil {
 		t.Errorf("the hold guard: %v", err)
+	}
+	if snap.Lacks(kept) || snap.Lacks(held) || !snap.Lacks(replaced) {
+		t.Error("it lacks a hold that may be there, or has one that was replaced")
 	}
 
 	_, putErr := tryPut(s, drain.Hold{Holder: "b", Mode: drain.Drain})

@@ -60,6 +60,9 @@ func (s Snapshot) Hung(h Hold) error {
 	return nil
 }
 
+// Lacks reports whether a hold is not there any more. Of one in a directory that hangs that is not known.
+func (s Snapshot) Lacks(h Hold) bool { return !slices.Contains(s.list, h) && s.Hung(h) == nil }
+
 // Holds returns all holds, strictest first and then by holder and service, also the
 // holds that have expired but are still on disk. The caller may change the slice.
 func (s Snapshot) Holds() []Hold { return slices.Clone(s.list) }

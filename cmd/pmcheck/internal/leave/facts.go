@@ -3,7 +3,6 @@ package leave
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/client"
@@ -102,7 +101,7 @@ func (d *departure) observe(ctx context.Context) Facts {
 	}
 	d.observeDaemon(ctx)
 	if f.Own.Mode != "" {
-		f.Gone = !slices.Contains(d.world.Holds.Read().Holds(), f.Own)
+		f.Gone = d.world.Holds.Read().Lacks(f.Own)
 		f.Connections, f.Uncounted = d.world.Connections()
 	}
 	f.Now = time.Now()
