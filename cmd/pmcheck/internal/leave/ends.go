@@ -7,8 +7,8 @@ import "time"
 //
 //	not known                      a command                  a stop
 //	daemon, in the first moments   daemonTime                 daemonTime
-//	daemon, it runs and is silent  refused; once held: lasts  30 s, see Status.Unattended
-//	daemon, there is no process    at once; --wait: 30 s      30 s, see Status.Unattended
+//	daemon, it runs and is silent  refused; once held: lasts  30 s, see status.Unattended
+//	daemon, there is no process    at once; --wait: 30 s      30 s, see status.Unattended
 //	its balancers, it is young     status.HeardAll            status.HeardUsual
 //	daemon, the hold is firm       at once                    at once: nothing that it says would change
 //	database of the budget         refused                    databaseTime, then the fleet is asked

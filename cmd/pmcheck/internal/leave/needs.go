@@ -7,7 +7,6 @@ import (
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
-	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -114,30 +113,38 @@ func (d *decision) nameOthers(level drain.Leaving) {
 // remaining returns the balancers that have not let go and, once all have, the agents that have not finished.
 func (d *decision) remaining() []status.Blocker {
 	f := d.facts
-	goesOnUnheard := f.isAbsent() || f.isSilent() && d.policy.NotKnown == GoOn
-	if f.Unanswered != nil && !goesOnUnheard {
-		return blocker.NotKnown(f.Unanswered)
-	}
-
-	// Until every balancer has let go, agents are not waited for.
-	agents := f.agents()
-	if !d.state.isTold() {
-		agents = nil
-	} else if f.Uncounted != nil {
-		return blocker.NotKnown(f.Uncounted)
-	}
-
 	if f.Unanswered != nil {
-		return f.Status.Unattended(agents, f.Now.Sub(f.unansweredSince()))
+		return d.unattended()
+	}
+	if d.state.isTold() && f.Uncounted != nil {
+		return blocker.NotKnown(f.Uncounted)
 	}
 	if d.state.isTold() && !d.expectsAgents() {
 		return nil
 	}
-	return d.shown(agents)
+	return d.shown()
+}
+
+// unattended is remaining beside a daemon that does not answer.
+func (d *decision) unattended() []status.Blocker {
+	f := d.facts
+	goesOnUnheard := f.isAbsent() || f.isSilent() && d.policy.NotKnown == GoOn
+	if !goesOnUnheard {
+		return blocker.NotKnown(f.Unanswered)
+	}
+
+	list := status.Unattended(f.Now.Sub(f.unansweredSince()))
+	if !d.state.isTold() {
+		return list
+	}
+	if f.Uncounted != nil {
+		return blocker.NotKnown(f.Uncounted)
+	}
+	return append(list, f.Status.AtWork(f.agents())...)
 }
 
 // shown returns what the last status shows: balancers that have not let go and, once all have, agents.
-func (d *decision) shown(agents []sockets.Connection) (list []status.Blocker) {
+func (d *decision) shown() (list []status.Blocker) {
 	seen := d.facts.Status
 	awaited := seen
 	awaited.Balancers = d.awaited(seen.Balancers, d.facts.Own.Leaving)
@@ -148,7 +155,7 @@ func (d *decision) shown(agents []sockets.Connection) (list []status.Blocker) {
 		untold := awaited.Untold(v, d.policy.MustListen)
 		list = append(list, v.Departure.Explained(untold)...)
 		if d.state.isTold() {
-			list = append(list, seen.Busy(v, agents)...)
+			list = append(list, seen.Busy(v, d.facts.agents())...)
 		}
 	}
 	return list

@@ -161,6 +161,14 @@ func withCA(s *status.Status) {
 	s.Balancers = append(s.Balancers, b)
 }
 
+// inContainer is a master whose connections this host does not see, with sessions of the balancers before.
+func inContainer(s *status.Status) {
+	s.Probe.Listener = "somebody"
+	for i := range s.Balancers {
+		s.Balancers[i].View.Sessions = 3
+	}
+}
+
 // held has the daemon act on the hold: since a minute ago, and balancers keep the master or have let it go.
 func held(level drain.Leaving) func(*status.Status) {
 	return func(s *status.Status) {
@@ -203,6 +211,14 @@ func daemon(p Presence) func(*Facts) {
 		f.Unanswered = client.ErrNoDaemon
 		f.Lost = f.Now.Add(-20 * time.Second)
 		f.Ran = f.Lost
+	}
+}
+
+// daemonGone has the daemon not run any more, after it has shown the status before.
+func daemonGone(ago time.Duration) func(*Facts) {
+	return func(f *Facts) {
+		daemon(DaemonAbsent)(f)
+		f.Ran = f.Now.Add(-ago)
 	}
 }
 
@@ -347,6 +363,12 @@ func TestNext(t *testing.T) {
 		{name: "a silent daemon, a stop holds, and waits as long as a balancer asks", phase: PhaseTold,
 			sees: facts{daemon(DaemonSilent), own("turn")}, asked: stops(),
 			does: "wait: no daemon answers, so balancers may still send for 20s (told)"},
+		{name: "a master in a container, and its daemon stops: sessions that it saw last may be agents, for guard.wait",
+			phase: PhaseTold, sees: facts{shows(pool, inContainer), daemonGone(31 * time.Second), own("turn")},
+			asked: stops(), does: "wait: lb0/puppet counts 3 sessions, and this host sees 0 connections (idle)"},
+		{name: "and guard.wait is over", phase: PhaseIdle, state: remembers{told(5 * time.Minute)}, after: 6 * time.Minute,
+			sees:  facts{shows(pool, inContainer), daemonGone(6 * time.Minute), own("turn")},
+			asked: stops(), does: "hold firm (last)"},
 		{name: "firm, and a silent daemon: what it told whom would change nothing", phase: PhaseLast,
 			state: remembers{told(time.Minute), firmFor(0)},
 			sees:  facts{daemon(DaemonSilent), own("")}, asked: stops(), does: "end (last)"},

@@ -361,14 +361,19 @@ func (s Status) gateOpen(since time.Time) []Blocker {
 	return blocker.Only(blocker.Gate, "the gate is open: %s", cmp.Or(s.Gate.Error, s.Gate.Reason))
 }
 
-// Unattended returns what may still send agents to a held master, or be at work on it, if its daemon has not
-// answered for lost. The last status, s, may be zero.
-func (s Status) Unattended(connections []sockets.Connection, lost time.Duration) (list []Blocker) {
+// Unattended returns what may still send agents to a held master whose daemon has not answered for lost.
+func Unattended(lost time.Duration) []Blocker {
 	left := usualTime - lost
-	if left >= 0 {
-		list = blocker.Only(blocker.Balancer, "no daemon answers, so balancers may still send for %s", text.Age(left))
+	if left < 0 {
+		return nil
 	}
-	return append(list, s.inUse(connections, time.Time{})...)
+	return blocker.Only(blocker.Balancer, "no daemon answers, so balancers may still send for %s", text.Age(left))
+}
+
+// AtWork returns the agents that may be at work on a master whose daemon does not answer any more. s, its last status,
+// may be zero: its JRubies are not counted.
+func (s Status) AtWork(connections []sockets.Connection) []Blocker {
+	return s.inUse(connections, time.Time{})
 }
 
 // ReturnBlockers returns what keeps a service from being used again and, when nothing does, the next master from

@@ -609,18 +609,18 @@ func TestABlockerOfABalancerSaysWhyItKeepsTheMaster(t *testing.T) {
 
 // TestUnattended: HAProxy takes a server out after three checks that failed.
 func TestUnattended(t *testing.T) {
-	for _, tt := range []struct {
-		connections []sockets.Connection
-		lost        time.Duration
-		want        string
-	}{
-		{nil, 6 * time.Second, "balancer: no daemon answers, so balancers may still send for 24s"},
-		{nil, 31 * time.Second, ""},
-		{agents(20*time.Minute, "192.0.2.1:5000"), time.Hour, "agent: 1 connection in use, from 192.0.2.1"},
+	for lost, want := range map[time.Duration]string{
+		6 * time.Second:  "balancer: no daemon answers, so balancers may still send for 24s",
+		31 * time.Second: "",
 	} {
-		if got := texts(status.Status{}.Unattended(tt.connections, tt.lost)); got != tt.want {
-			t.Errorf("after %s: %s\nwant %s", tt.lost, got, tt.want)
+		if got := texts(status.Unattended(lost)); got != want {
+			t.Errorf("after %s: %s\nwant %s", lost, got, want)
 		}
+	}
+
+	const want = "agent: 1 connection in use, from 192.0.2.1"
+	if got := texts(status.Status{}.AtWork(agents(20*time.Minute, "192.0.2.1:5000"))); got != want {
+		t.Errorf("%s; want %s", got, want)
 	}
 }
 
