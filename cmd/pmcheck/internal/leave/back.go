@@ -47,7 +47,7 @@ func Back(ctx context.Context, w World, limit time.Duration, holders ...string) 
 		return fmt.Errorf("the hold stays: %w", err)
 	}
 	if late != nil {
-		w.Note("the master does not serve yet, and the time is over")
+		w.Note("lifts the hold, since the time is over: " + blocker.Summary(late))
 	}
 	return w.liftAll(ctx, held)
 }

@@ -15,16 +15,16 @@ import (
 // notice a hold.
 const fleetPause = 2500 * time.Millisecond
 
-// others waits until the other masters of the fleet let this one go. They must do so twice: masters that leave
+// fleet waits until the other masters of the fleet let this one go. They must do so twice: masters that leave
 // at the same time pause for different times in between. If something follows the hold blindly, they must do so once
 // more when the hold is in effect: of two masters that hold in the same moment, at least one sees the other.
-func (d *decision) others() Step {
+func (d *decision) fleet() Step {
 	s := &d.state
+	isHeld := d.facts.Own.Mode != ""
+	if isHeld && !d.inEffect() {
+		return d.waitForFleet("asks the fleet once more, held")
+	}
 	if d.facts.Fleet == nil {
-		isHeld := d.facts.Own.Mode != ""
-		if isHeld && !d.inEffect() {
-			return d.waitForFleet("asks the fleet once more, held")
-		}
 		return d.askAgain(Step{Do: Ask})
 	}
 
@@ -43,13 +43,11 @@ func (d *decision) others() Step {
 		s.ask = d.facts.Now.Add(again)
 		return d.waitForFleet("asks the fleet again in %s", again)
 	}
-	if !d.isFollowedBlindly() || d.inEffect() {
+	isLastQuestion := isHeld || !d.isFollowedBlindly()
+	if isLastQuestion {
 		return d.holdByViews()
 	}
-	if d.facts.Own.Mode == "" {
-		return Step{Do: Hold, Level: drain.LeavingInTurn}
-	}
-	return d.waitForFleet("asks the fleet once more, held")
+	return Step{Do: Hold, Level: drain.LeavingInTurn}
 }
 
 // waitForFleet waits, and says for what.
@@ -155,11 +153,9 @@ func (d *decision) isFollowedBlindly() bool {
 	return d.facts.isSilent() || len(d.hearing().Blind()) > 0 || s.Gate.Runs(s.Time)
 }
 
-// inEffect reports whether the daemon acts on the hold. Of a silent daemon it is assumed.
+// inEffect reports whether the daemon acts on the hold. Of a silent daemon it is assumed. Where there is none, nothing
+// will tell.
 func (d *decision) inEffect() bool {
-	if d.facts.Own.Mode == "" {
-		return false
-	}
 	v, _ := d.facts.Status.Service(d.policy.Service.Shown())
-	return d.facts.isSilent() || v.Mode != drain.Ready
+	return d.facts.isSilent() || d.facts.isAbsent() || v.Mode != drain.Ready
 }

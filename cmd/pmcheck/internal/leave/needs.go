@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
@@ -31,8 +32,12 @@ func (d *decision) waitsForNobody() bool {
 	if d.policy.Now || d.facts.isAbsent() {
 		return true
 	}
+	return hasLeft(d.facts.Status, d.policy.Service, d.policy.Mode)
+}
 
-	v, err := d.facts.Status.Service(d.policy.Service.Shown())
+// hasLeft reports whether no balancer that hears of a mode uses the master any more, or one service of it.
+func hasLeft(s status.Status, service drain.Service, mode drain.Mode) bool {
+	v, err := s.Service(service.Shown())
 	if err != nil {
 		return false // nothing is known of it
 	}
@@ -41,9 +46,12 @@ func (d *decision) waitsForNobody() bool {
 		return true
 	}
 
-	// Balancers are told so, and let go whatever the hold says, but for those that ask for the hold alone.
-	usesIt := slices.ContainsFunc(d.hearing(), func(b status.Balancer) bool { return b.HidesVerdict() })
-	return !v.Verdict.Health.Serves() && !usesIt
+	// Balancers are told that it does not serve, and let go whatever the hold says, but for those that ask for the hold
+	// alone. Before the first probe they are told nothing.
+	isTold := !v.Verdict.Health.Serves() && v.Verdict.Reason != check.NotProbed
+	hearing := s.Balancers.Hearing(service, mode)
+	usesIt := slices.ContainsFunc(hearing, func(b status.Balancer) bool { return b.HidesVerdict() })
+	return isTold && !usesIt
 }
 
 // isHeldFirmly reports whether a service has a firm hold: no balancer keeps it.
@@ -84,7 +92,7 @@ func (d *decision) isNeededBy(b *status.Balancer) bool {
 func (d *decision) awaited(all balancer.List, level drain.Leaving) balancer.List {
 	now := d.facts.Status.Time
 	if d.policy.OnlyServer == Refuse {
-		return all.Without(d.hearing().Turns().OnlyServer(now))
+		return all.Without(d.hearing().LoneTurns(now))
 	}
 	if level == drain.Firm {
 		return all

@@ -132,7 +132,7 @@ func (d *decision) step() Step {
 	case PhaseSlot:
 		return d.slot()
 	case PhaseFleet:
-		return d.others()
+		return d.fleet()
 	case PhaseTold:
 		return d.told()
 	case PhaseIdle:
@@ -216,19 +216,11 @@ func (d *decision) deadline() time.Time {
 		return t.began.Add(d.policy.Whole)
 	}
 
-	// No other master can serve the agents of balancers that the configuration names, so it is no use to wait for a slot:
-	// it is over at once, and the slot is claimed by force, since others must see that this master is out.
-	all := d.hearing().WithAgents()
-	namesAll := len(all) == len(all.Trusted())
-	phase := d.state.Phase
-	if phase == PhaseSlot && namesAll && d.isOnlyServer() {
-		return t.began
-	}
-
 	// While the host shuts down, a last server serves on until it must stop. What follows the hold blindly would take it
 	// from its agents as soon as it is held.
+	phase := d.state.Phase
 	hostStops := !t.hostStops.IsZero()
-	isLastByViews := phase == PhaseIdle && all.AllStranded()
+	isLastByViews := phase == PhaseIdle && d.hearing().WithAgents().AllStranded()
 	isLastByFleet := phase == PhaseFleet && d.state.fleet.Serving == 0 && d.isFollowedBlindly()
 	if hostStops && (isLastByViews || isLastByFleet) {
 		return t.mustStop(d.policy.Limits)
@@ -286,7 +278,7 @@ func (d *decision) withoutBudget() Step {
 	}
 	if d.asksFleet() {
 		d.enter(PhaseFleet)
-		return d.others()
+		return d.fleet()
 	}
 	return d.holdByViews()
 }

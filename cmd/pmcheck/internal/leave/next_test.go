@@ -306,6 +306,7 @@ func TestNext(t *testing.T) {
 		return func(s *State, now time.Time) { s.muteSince = now.Add(-d) }
 	}
 	budgetAndFleet := func(f *Facts) { f.HasBudget, f.HasFleet = true, true }
+	hasFleet := func(f *Facts) { f.HasFleet = true }
 
 	type facts = []func(*Facts)
 	type remembers = []func(s *State, now time.Time)
@@ -384,7 +385,7 @@ func TestNext(t *testing.T) {
 			does: "wait: " + hangs.Error() + " (slot)"},
 		{name: "the database hangs, a stop goes on by fleet and views", phase: PhaseSlot,
 			state: remembers{dbSilentFor(30 * time.Second)},
-			sees:  facts{shows(pool), slotIs(hangs), func(f *Facts) { f.HasFleet = true }}, asked: stops(),
+			sees:  facts{shows(pool), slotIs(hangs), hasFleet}, asked: stops(),
 			does: "ask the fleet (fleet)", notes: "goes on without the budget: " + hangs.Error()},
 
 		// This master is the only server of a balancer.
@@ -468,6 +469,12 @@ func TestNext(t *testing.T) {
 		{name: "held, and the daemon acts on it: the last question", phase: PhaseFleet,
 			state: remembers{paused}, sees: facts{shows(blind, held("turn")), own("turn")},
 			asked: drains(), does: "ask the fleet (fleet)"},
+		{name: "held, and the daemon does not act on it yet", phase: PhaseFleet,
+			state: remembers{paused}, sees: facts{shows(blind), own("turn"), hasFleet}, asked: drains(),
+			does: "wait: asks the fleet once more, held (fleet)"},
+		{name: "held, and the daemon has stopped: nothing will tell that it acts", phase: PhaseFleet,
+			state: remembers{paused}, sees: facts{shows(blind), daemonGone(time.Second), own("turn"), hasFleet},
+			asked: stops(), does: "ask the fleet (fleet)"},
 		{name: "another has left in the same moment: it lifts its hold", phase: PhaseFleet,
 			state: remembers{paused},
 			sees:  facts{shows(blind, held("turn")), own("turn"), fleetSays(isOut)}, asked: drains(),
@@ -491,7 +498,7 @@ func TestNext(t *testing.T) {
 			notes: "of the fleet do not answer: m2"},
 
 		{name: "views of listed balancers decide: the fleet is not asked",
-			sees:  facts{shows(pool, listed), func(f *Facts) { f.HasFleet = true }},
+			sees:  facts{shows(pool, listed), hasFleet},
 			asked: drains(), does: "hold turn (told)"},
 		{name: "nothing tells whether the pool can do without it", sees: facts{shows(blind)}, asked: drains(),
 			does: "hold turn (told)", notes: "nothing tells whether the pool can do without this master: " +

@@ -142,8 +142,8 @@ func (d *departure) do(ctx context.Context, step Step) error {
 			d.world.Say(blocker.Summary(step.Blockers))
 		}
 		length := d.world.Every
-		if !step.Until.IsZero() {
-			length = min(length, time.Until(step.Until))
+		if soon := time.Until(step.Until); soon > 0 {
+			length = min(length, soon)
 		}
 		pause(ctx, length)
 	}
@@ -165,9 +165,12 @@ func (d *departure) newClaim(force bool) budget.Claim {
 func (w World) Keeps(
 	ctx context.Context, s status.Status, service drain.Service, mode drain.Mode,
 ) (list []status.Blocker) {
+	if hasLeft(s, service, mode) {
+		return nil
+	}
 	for _, v := range s.Services {
-		hasLeft := v.Departure.Out || isHeldFirmly(v)
-		if service.Covers(v.Name) && !hasLeft {
+		isOut := v.Departure.Out || isHeldFirmly(v)
+		if service.Covers(v.Name) && !isOut {
 			list = append(list, v.Departure.Blockers...)
 		}
 	}

@@ -443,7 +443,8 @@ func TestBackWaitsUntilTheMasterServes(t *testing.T) {
 	}{
 		{"it serves", 0, 0, ""},
 		{"it starts for 30 s", 30 * time.Second, 30 * time.Second, ""},
-		{"it starts for 2 m", 2 * time.Minute, time.Minute, "the master does not serve yet, and the time is over"},
+		{"it starts for 2 m", 2 * time.Minute, time.Minute,
+			"lifts the hold, since the time is over: held until the master serves: warming: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ordinary(2).run(t, func(ctx context.Context, p *pool) {

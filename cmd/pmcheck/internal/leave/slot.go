@@ -43,14 +43,16 @@ func (d *decision) slot() Step {
 		refused = blocker.NotKnownUntil(s.answered.Add(d.policy.AskDatabase), "%s", s.refusal)
 	}
 	step, is := d.judge(refused, 0)
-	if is == decided {
+	// No other master can serve the agents of an only server, so it is no use to wait for a slot.
+	isUseless := d.policy.Late == GoOn && d.isOnlyServerOfListed()
+	if is == decided && !isUseless {
 		return step
 	}
 	if isUnreachable {
 		return d.goOnWithoutBudget()
 	}
 
-	// The time is over, and the service stops in any case. Other masters must see that this one is out.
+	// The service stops in any case. Other masters must see that this one is out.
 	d.note("goes on without a slot: " + blocker.Summary(s.blockers))
 	s.forced = true
 	return Step{Do: Claim, Force: true}
@@ -79,6 +81,13 @@ func (d *decision) noteSlots() {
 		s.answered = now
 		s.times = s.times.withSlots(turn, taken.Slots, now)
 	}
+}
+
+// isOnlyServerOfListed reports whether the configuration names every balancer, and each has this master alone.
+func (d *decision) isOnlyServerOfListed() bool {
+	all := d.hearing().WithAgents()
+	namesAll := len(all) == len(all.Trusted())
+	return namesAll && d.isOnlyServer()
 }
 
 func (d *decision) goOnWithoutBudget() Step {

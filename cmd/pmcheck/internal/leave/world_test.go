@@ -89,10 +89,14 @@ func TestKeepsIsWhatWouldBeRefusedOrWaitedFor(t *testing.T) {
 	keeps := func(text string) status.Departure {
 		return status.Departure{Blockers: []status.Blocker{{Kind: blocker.OnlyServer, Text: text}}}
 	}
+	serves := check.Verdict{Health: check.Healthy}
 	s := status.Status{Services: []status.ServiceStatus{
-		{Name: drain.Master, Mode: drain.Ready, Departure: keeps("server")},
-		{Name: "ca", Mode: drain.Ready, Departure: keeps("ca")},
+		{Name: drain.Master, Mode: drain.Ready, Verdict: serves, Departure: keeps("server")},
+		{Name: "ca", Mode: drain.Ready, Verdict: serves, Departure: keeps("ca")},
 	}}
+	down := s
+	down.Services = slices.Clone(s.Services)
+	down.Services[0].Verdict.Health = check.Unhealthy
 	held := s
 	held.Services = slices.Clone(s.Services)
 	held.Services[1].Mode = drain.Drain // firm: only agents can be at work on it
@@ -113,6 +117,7 @@ func TestKeepsIsWhatWouldBeRefusedOrWaitedFor(t *testing.T) {
 		{"the master", s, drain.Master, "only_server: server; " + byFleet},
 		{"a service beside it", s, "ca", "only_server: ca"},
 		{"with a budget", budgeted, drain.Master, "only_server: server"},
+		{"a master that does not serve", down, drain.Master, ""},
 		{"a service that is held already", held, "", "only_server: server; " + byFleet},
 	} {
 		var kept []string

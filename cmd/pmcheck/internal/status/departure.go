@@ -49,8 +49,10 @@ var errNotAsked = errors.New("the connections of the master are not asked for")
 
 // departure returns the departure of a service at this moment.
 func (of Facts) departure(s *Status, v ServiceStatus, moment answer.Moment) Departure {
+	awaited := *s
+	awaited.Balancers = s.Balancers.Without(s.Balancers.LoneTurns(s.Time)) // a drain does not wait for these
 	rule := balancer.NewRule(moment, of.State.Leaves(s.Time), of.Settings.MaxOut)
-	keeps := rule.Keeps(s.Balancers, s.Budget != nil)
+	keeps := rule.Keeps(awaited.Balancers, s.Budget != nil)
 	isLast := func(o Blocker) bool { return o.Kind == blocker.OnlyServer }
 
 	d := Departure{
@@ -64,7 +66,7 @@ func (of Facts) departure(s *Status, v ServiceStatus, moment answer.Moment) Depa
 		return d
 	}
 
-	d.Blockers = blocker.Join(keeps, s.Untold(v, HeardAll))
+	d.Blockers = blocker.Join(keeps, awaited.Untold(v, HeardAll))
 	d.Out = len(d.Blockers) == 0
 	d.Blockers = append(d.Blockers, of.busy(s, v)...)
 	d.Idle = len(d.Blockers) == 0
@@ -139,7 +141,8 @@ func (s Status) mayRestartHeld(v ServiceStatus) (says string, blockers []Blocker
 		}
 		return does + idle, nil
 	}
-	if isLeaving && len(blockers) > 0 {
+	hasNotLeft := isLeaving && !v.Departure.Out
+	if hasNotLeft && len(blockers) > 0 {
 		return "It has not left yet: do not restart it.", blockers
 	}
 

@@ -429,6 +429,7 @@ func TestADepartureSaysHowFarAServiceIs(t *testing.T) {
 		sends(b)
 		b.View.WeightTotal = b.View.Weight
 	}
+	takesTurns := func(b *status.Balancer) { b.Name = balancer.TurnBackend + "/m1" }
 	used := &status.BudgetStatus{Usage: budget.Usage{Allowed: 1, Out: 1}, Reachable: true}
 	noConnection := func() ([]sockets.Connection, error) { return nil, nil }
 	notKnown := func() ([]sockets.Connection, error) { return nil, errors.New("netlink") }
@@ -463,6 +464,11 @@ func TestADepartureSaysHowFarAServiceIs(t *testing.T) {
 			balancers: st(drain.Ready, asking(alone)).Balancers,
 			is:        "only server",
 			blockers:  "only_server: balancer lb1/puppet has no other server than m1",
+		},
+		{
+			name:      "ready, and only the backend for turns lacks its other servers, by mistake",
+			balancers: st(drain.Ready, asking(missesOne), asking(alone, takesTurns)).Balancers,
+			blockers:  "needed: balancer lb1/puppet has been missing a server for 1m (the others weigh 1 of 2)",
 		},
 		{
 			name:     "ready, and the daemon may not have heard every balancer",

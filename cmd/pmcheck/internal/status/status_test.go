@@ -136,6 +136,7 @@ func TestMayRestart(t *testing.T) {
 		reason         check.Reason
 		by             string // the holder
 		guarded        bool
+		out            bool                 // every balancer has let go
 		service        drain.Service        // if it is not the master
 		budget         *status.BudgetStatus // one that does not answer
 		says           string
@@ -166,6 +167,8 @@ func TestMayRestart(t *testing.T) {
 		{mode: held, leaving: drain.LeavingInTurn, health: healthy, blockers: inTheWay,
 			says: "It has not left yet: do not restart it.", shown: 1},
 		{mode: held, leaving: drain.LeavingInTurn, health: healthy, says: "Idle: it may be restarted now."},
+		{mode: held, leaving: drain.LeavingInTurn, out: true, health: healthy, blockers: inTheWay,
+			says: "Not idle yet: do not restart it.", shown: 1},
 		{mode: held, leaving: drain.LeavingInTurn, by: drain.Guard, health: healthy, blockers: last,
 			says: "systemctl is stopping it, and waits for what follows:", shown: 1},
 		{mode: held, leaving: drain.LeavingInTurn, by: drain.Reload, health: healthy, blockers: inTheWay,
@@ -181,6 +184,7 @@ func TestMayRestart(t *testing.T) {
 			Verdict: check.Verdict{Health: tt.health, Reason: tt.reason},
 			Departure: status.Departure{
 				Leaving:    tt.leaving,
+				Out:        tt.out,
 				OnlyServer: slices.ContainsFunc(tt.blockers, isLast),
 				Blockers:   tt.blockers,
 				Return:     tt.back,
