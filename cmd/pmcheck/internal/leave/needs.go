@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
@@ -46,12 +45,10 @@ func hasLeft(s status.Status, service drain.Service, mode drain.Mode) bool {
 		return true
 	}
 
-	// Balancers are told that it does not serve, and let go whatever the hold says, but for those that ask for the hold
-	// alone. Before the first probe they are told nothing.
-	isTold := !v.Verdict.Health.Serves() && v.Verdict.Reason != check.NotProbed
+	// Balancers let go of it whatever the hold says, but for those that ask for the hold alone.
 	hearing := s.Balancers.Hearing(service, mode)
 	usesIt := slices.ContainsFunc(hearing, func(b status.Balancer) bool { return b.HidesVerdict() })
-	return isTold && !usesIt
+	return v.Unfit() && !usesIt
 }
 
 // isHeldFirmly reports whether a service has a firm hold: no balancer keeps it.

@@ -53,9 +53,9 @@ var rulesOfLeaving = []struct{ name, file, old, without string }{
 	{"a balancer knows more than the fleet", "fleet.go", "isPooled && d.policy.NotKnown == GoOn", "isPooled && false"},
 	{"listed views replace the fleet", "fleet.go", "!s.Balancers.Decide(drain.Master, mode, s.Time)", "true"},
 
-	{"a master that does not serve leaves at once", "needs.go", "return isTold && !usesIt", "return false"},
-	{"but not from a balancer that asks for the hold alone", "needs.go", "isTold && !usesIt",
-		"isTold && (usesIt || !usesIt)"},
+	{"a master that does not serve leaves at once", "needs.go", "return v.Unfit() && !usesIt", "return false"},
+	{"but not from a balancer that asks for the hold alone", "needs.go", "v.Unfit() && !usesIt",
+		"v.Unfit() && (usesIt || !usesIt)"},
 	{"nor before a probe has shown it", "../status/questions.go", "Reason == check.NotProbed", "Reason == \"\""},
 	{"a stop does not wait for a balancer with this only server", "needs.go",
 		"return all.Without(d.hearing().OnlyServer(now))", "return all"},

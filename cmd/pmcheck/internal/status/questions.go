@@ -197,7 +197,8 @@ func (s Status) hasHeardListed() bool {
 	return len(s.Believed) > 0
 }
 
-// Unheard reports whether no balancer has asked this master for as long as agents run. Without a balancer that is told
+// Unheard reports whether no balancer has asked this master for as long as agents run, as far as a daemon knows that
+// has listened for slow ones, too. Without a balancer that is told
 // of a hold, no agent goes elsewhere, unless the gate sends it there.
 func (s Status) Unheard(since time.Time) bool {
 	// A gate that has not looked since the hold took effect may be about to close.
@@ -206,7 +207,7 @@ func (s Status) Unheard(since time.Time) bool {
 		return false
 	}
 
-	knowsBalancers := s.Time.Sub(s.ListensSince) >= HeardUsual
+	knowsBalancers := s.Time.Sub(s.ListensSince) >= HeardAll
 	return knowsBalancers && s.Time.Sub(s.BalancerAsked) >= agentRun
 }
 

@@ -713,8 +713,8 @@ func TestUnheard(t *testing.T) {
 		status status.Status
 		want   bool
 	}{
-		{"no balancer for a while", st(drain.Drain, running(15*time.Second)), true},
-		{"a daemon that has just started", st(drain.Drain, running(14*time.Second)), false},
+		{"no balancer for a while", st(drain.Drain, running(2*time.Minute)), true},
+		{"a balancer that asks every 30 s or more may come", st(drain.Drain, running(2*time.Minute-1)), false},
 		{"a balancer", st(drain.Drain, long, asking()), false},
 		{"one that asked long ago, as with the master in MAINT", st(drain.Drain, long, asked(50*time.Minute)), false},
 		{"one that asked before any run of an agent began", st(drain.Drain, long, asked(time.Hour)), true},
