@@ -79,7 +79,16 @@ func commandPolicy(r Request) Policy {
 	return p
 }
 
-// stopPolicy is that of a service that stops or reloads in any case.
+// stopPolicy is that of a service that stops or reloads in any case. A restart by systemctl at its slowest, with
+// guard.turn 20m and guard.wait 5m:
+//
+//	 0 s  the guard waits until the daemon may know its balancers, for 15 s at most
+//	      then for a slot of the budget or, without one, for the fleet
+//	      the hold is leaving: each balancer lets go as soon as it can do without this master
+//	20 m  its turn is over: balancers let go that have another server. A slot would have begun it anew
+//	      agents finish their runs
+//	25 m  the hold is firm: the balancers that are left are told, for 10 s at most
+//	      the service stops and starts; Back lifts the hold once it serves
 func stopPolicy(r Request) Policy {
 	return Policy{
 		Service:       r.Hold.Service,
