@@ -225,8 +225,7 @@ func TestAKillHarmsNobody(t *testing.T) {
 			time.Sleep(time.Minute)
 			p.assertNoOutage(t)
 			if firm { // its work may have begun
-				_, _ = m.store.LiftAll()
-				m.noticed()
+				_ = m.liftAll()
 			}
 			otherDies(p)
 		},

@@ -93,7 +93,7 @@ func otherIsGone(p *pool) {
 
 func liftedLater(p *pool) {
 	otherDies(p)
-	time.AfterFunc(10*time.Second, func() { _, _ = p.members[0].store.LiftAll() })
+	time.AfterFunc(10*time.Second, func() { _ = p.members[0].liftAll() })
 }
 
 // What the daemon says.
@@ -309,11 +309,11 @@ func otherDiesOnceHeld(w *leave.World) {
 // liftedOnceTold has every hold lifted before this one becomes firm.
 func liftedOnceTold(w *leave.World) {
 	m, changes := w.Holds.(*member), 0
-	lift := func() (err error) {
+	lift := func() error {
 		if changes++; changes == 2 {
-			_, err = m.store.LiftAll()
+			return m.liftAll()
 		}
-		return err
+		return nil
 	}
 	w.Holds = &hooks{m, lift, nothing}
 }

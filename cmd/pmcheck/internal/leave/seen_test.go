@@ -82,10 +82,9 @@ func TestHAProxyWithALongDowninter(t *testing.T) {
 				}
 
 				time.Sleep(held)
-				if _, err := m.store.LiftAll(); err != nil {
+				if err := m.liftAll(); err != nil {
 					t.Fatal(err)
 				}
-				m.noticed()
 				if err := m.world().InService(ctx, drain.Master, 10*time.Minute); err != nil {
 					t.Errorf("%s time, held for %s: %v", round, held, err)
 				}

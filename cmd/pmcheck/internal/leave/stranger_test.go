@@ -162,9 +162,7 @@ func leavers() []leaver {
 				return inAnyCase(err)
 			}
 			m.isDown()
-			_, lifted := m.store.LiftAll()
-			m.noticed()
-			return errors.Join(err, lifted)
+			return errors.Join(err, m.liftAll())
 		}},
 		{"shutdown", limits().Shutdown / 2, func(ctx context.Context, m *member) error {
 			g := m.guard(drain.Guard, shuttingDown)
