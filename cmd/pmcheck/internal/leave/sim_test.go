@@ -574,6 +574,15 @@ func TestThirtyMastersRestartInTheSameMinute(t *testing.T) {
 	ordinary(30, turns, long).simulate(t, seeds(1))
 }
 
+// TestAHundredMastersRestartInTheSameMinute: only views of listed balancers renew a turn for as long as that takes.
+func TestAHundredMastersRestartInTheSameMinute(t *testing.T) {
+	if os.Getenv("PMCHECK_LONG") == "" {
+		t.Skip("PMCHECK_LONG is not set: minutes of a processor")
+	}
+	minute := func(s *shape) { s.downFor = time.Minute }
+	ordinary(100, turns, listed, minute).simulate(t, seeds(1))
+}
+
 func (s shape) simulate(t *testing.T, seeds []uint64) {
 	bad, most := 0, 0
 	var longest, slowest time.Duration
