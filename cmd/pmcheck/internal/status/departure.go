@@ -157,6 +157,9 @@ func (s Status) mayRestartHeld(v ServiceStatus) (says string, blockers []Blocker
 	if v.Name != drain.Master {
 		return "No balancer sends to it.", nil
 	}
+	if isLeaving { // nobody waits for it any more, and a balancer that needs it gets it back
+		return "Idle, but it may return to the pool by itself: drain it again before a restart.", nil
+	}
 	return "Idle: it may be restarted now.", nil
 }
 
