@@ -137,6 +137,7 @@ func perhaps(told int64) func(*status.Status) {
 func forgets(s *status.Status) { s.UnseenUntil = s.Time.Add(time.Minute) }
 func isYoung(s *status.Status) { s.ListensSince = s.Time.Add(-10 * time.Second) }
 func notProbed(s *status.Status) {
+	s.Started = s.Time.Add(-time.Second)
 	s.Services[0].Verdict = check.Verdict{Health: check.Unknown, Reason: check.NotProbed}
 }
 func isDown(s *status.Status) { s.Services[0].Verdict.Health = check.Unhealthy }

@@ -23,6 +23,8 @@ const (
 	HeardUsual = 15 * time.Second
 	// HeardAll is how long it must have listened to have heard slow balancers, too.
 	HeardAll = 2 * time.Minute
+	// firstProbe is longer than the first probe of a daemon takes. After that it tells balancers that nothing is known.
+	firstProbe = 15 * time.Second
 	// agentRun is how long the run of an agent may take: Puppet's runtimeout.
 	agentRun = time.Hour
 	// ClearFor is how long the way must stay clear: agents pause between requests.
@@ -167,7 +169,7 @@ func behind(b *Balancer, format string, args ...any) Blocker {
 // probed, or every balancer, if more ask than it remembers, or it has not listened as long as it must have.
 func (s Status) Unseen(mustListen time.Duration) (list []Blocker) {
 	if s.Master().Verdict.Reason == check.NotProbed {
-		list = append(list, blocker.New(blocker.Unknown, "the daemon has started, and has not probed the master yet"))
+		list = blocker.NotKnownUntil(s.Started.Add(firstProbe), "the daemon has started, and has not probed the master yet")
 	}
 	if s.Time.Before(s.UnseenUntil) {
 		list = append(list, balancer.TooMany())
