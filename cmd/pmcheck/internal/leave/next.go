@@ -216,16 +216,24 @@ func (d *decision) deadline() time.Time {
 		return t.began.Add(d.policy.Whole)
 	}
 
-	// While the host shuts down, a last server serves on until it must stop. What follows the hold blindly would take it
-	// from its agents as soon as it is held.
-	phase := d.state.Phase
-	hostStops := !t.hostStops.IsZero()
-	isLastByViews := phase == PhaseIdle && d.hearing().WithAgents().AllStranded()
-	isLastByFleet := phase == PhaseFleet && d.state.fleet.Serving == 0 && d.isFollowedBlindly()
-	if hostStops && (isLastByViews || isLastByFleet) {
+	if d.servesToTheEnd() {
 		return t.mustStop(d.policy.Limits)
 	}
-	return t.endOf(phase, d.policy.Limits)
+	return t.endOf(d.state.Phase, d.policy.Limits)
+}
+
+// servesToTheEnd reports whether this is a last server on a host that shuts down: it serves on until it must stop. What
+// follows the hold blindly would take it from its agents as soon as it is held.
+func (d *decision) servesToTheEnd() bool {
+	hostStops := !d.state.times.hostStops.IsZero()
+	switch d.state.Phase {
+	case PhaseFleet:
+		return hostStops && d.state.fleet.Serving == 0 && d.isFollowedBlindly()
+	case PhaseIdle:
+		return hostStops && d.hearing().WithAgents().AllStranded()
+	default:
+		return false
+	}
 }
 
 // start waits until the daemon knows its balancers. A request that waits for nothing looks once.

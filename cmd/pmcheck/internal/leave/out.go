@@ -168,6 +168,7 @@ func (w World) Keeps(
 	if hasLeft(s, service, mode) {
 		return nil
 	}
+
 	for _, v := range s.Services {
 		isOut := v.Departure.Out || isHeldFirmly(v)
 		if service.Covers(v.Name) && !isOut {
@@ -175,7 +176,8 @@ func (w World) Keeps(
 		}
 	}
 
-	if s.Budget == nil && asksFleet(w.Fleet != nil, s, service, mode) {
+	hasFleet := w.Fleet != nil && s.Budget == nil
+	if asksFleet(hasFleet, s, service, mode) {
 		others, _ := w.Fleet(ctx)
 		list = append(list, fleet.Judge(others, w.MaxOut).Blockers...)
 	}

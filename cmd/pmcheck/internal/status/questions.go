@@ -51,17 +51,26 @@ func (s Status) Returning(v ServiceStatus) (list []Blocker) {
 	if holders := s.Holders(v); isHeld && len(holders) > 0 {
 		return blocker.Only(blocker.Answer, "/%s is held in %s by %s", v.Name, v.Mode, strings.Join(holders, ", "))
 	}
-	if isHeld || !v.InService() {
+	isOut := isHeld || !v.InService()
+	if isOut {
 		list = blocker.Only(blocker.Answer, "/%s is %s", v.Name, v.Answer.Body)
 		return append(list, s.Behind(v)...)
 	}
 
-	isShut := s.Gate.Runs(s.Time) && s.Gate.Closed
-	if v.Name == drain.Master && isShut {
-		list = blocker.Only(blocker.Gate, "the gate is still closed: %s", s.Gate.Reason)
+	if v.Name == drain.Master {
+		list = s.gateShut()
 	}
 	list = append(list, s.Unseen(HeardUsual)...)
 	return append(list, s.Behind(v)...)
+}
+
+// gateShut returns a blocker while the gate refuses the agents of a master that is ready.
+func (s Status) gateShut() []Blocker {
+	isShut := s.Gate.Runs(s.Time) && s.Gate.Closed
+	if !isShut {
+		return nil
+	}
+	return blocker.Only(blocker.Gate, "the gate is still closed: %s", s.Gate.Reason)
 }
 
 // Behind returns the balancers that do not do yet what the mode of a service asks.
