@@ -99,8 +99,10 @@ func Fold(probe Verdict, findings []Finding) Verdict {
 
 		counts := f.State != StateNone && rank(f.Health) > rank(folded.Health)
 		if !probe.Health.Serves() {
-			// The master is out already: only the reason can become better.
-			counts = f.Check == CheckUnit && !f.Health.Serves()
+			// The master is out already: only the reason can become better. Before the first probe it may serve, and a unit
+			// that is not known to be the master's says nothing of it.
+			isKnown := f.State != StateNone || probe.Reason != NotProbed
+			counts = f.Check == CheckUnit && !f.Health.Serves() && isKnown
 		}
 		if counts {
 			folded.Health = f.Health

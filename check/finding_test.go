@@ -10,6 +10,26 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 )
 
+// TestBeforeTheFirstProbe: a unit that is not known to be the master's, as beside a container, says nothing of it.
+func TestBeforeTheFirstProbe(t *testing.T) {
+	stopped := check.Finding{
+		Check:    check.CheckUnit,
+		Severity: check.Eject,
+		Health:   check.Unhealthy,
+		Reason:   check.UnitStopped,
+	}
+	for state, want := range map[check.State]check.Reason{
+		check.StateNone: check.NotProbed,
+		check.StateBad:  check.UnitStopped,
+	} {
+		stopped.State = state
+		got := check.Fold(check.Verdict{Health: check.Unknown, Reason: check.NotProbed}, []check.Finding{stopped})
+		if got.Reason != want {
+			t.Errorf("%s: %s, want %s", state, got.Reason, want)
+		}
+	}
+}
+
 func TestFoldTakesTheWorst(t *testing.T) {
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	find := func(name string, h check.Health, r check.Reason) check.Finding {

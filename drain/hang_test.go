@@ -222,6 +222,35 @@ func lost(w *drain.Watcher) bool {
 	return len(holds) > 0 && holds[0].Holder == drain.Directory
 }
 
+// TestLacks: of a hold that cannot be read it is not known whether it is there.
+func TestLacks(t *testing.T) {
+	s, _ := newStore(t)
+	kept := put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain})
+	wants := func(what string, want bool) {
+		t.Helper()
+		if got := s.Read().Lacks(kept); got != want {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
+	chmod := func(path string, mode os.FileMode) {
+		t.Helper()
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wants("it is there", false)
+	chmod(s.Persistent, 0o777)
+	wants("a directory that is not trusted", false)
+	chmod(s.Persistent, 0o755)
+	chmod(kept.Path, 0o666)
+	wants("a file that is not trusted", false)
+	chmod(kept.Path, 0o644)
+	if _, err := s.Lift("a", ""); err != nil {
+		t.Fatal(err)
+	}
+	wants("lifted", true)
+}
+
 // A watcher of a directory that hangs ends with its context.
 func TestHungWatcherEnds(t *testing.T) {
 	t.Parallel()

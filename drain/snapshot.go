@@ -60,8 +60,12 @@ func (s Snapshot) Hung(h Hold) error {
 	return nil
 }
 
-// Lacks reports whether a hold is not there any more. Of one in a directory that hangs that is not known.
-func (s Snapshot) Lacks(h Hold) bool { return !slices.Contains(s.list, h) && s.Hung(h) == nil }
+// Lacks reports whether a hold is not there any more. Of one that cannot be read, or whose directory hangs or cannot be
+// read, that is not known.
+func (s Snapshot) Lacks(h Hold) bool {
+	isDoubt := func(o Hold) bool { return o.Code == Unreadable && (o.Path == h.Path || o.Path == filepath.Dir(h.Path)) }
+	return !slices.Contains(s.list, h) && !slices.ContainsFunc(s.list, isDoubt) && s.Hung(h) == nil
+}
 
 // Holds returns all holds, strictest first and then by holder and service, also the
 // holds that have expired but are still on disk. The caller may change the slice.

@@ -9,6 +9,7 @@ import "time"
 //	daemon, in the first moments   daemonTime                 daemonTime
 //	daemon, it runs and is silent  refused; once held: lasts  30 s, see status.Unattended
 //	daemon, there is no process    at once; --wait: 30 s      30 s, see status.Unattended
+//	the master, no probe has ended 15 s: then it may serve     15 s: then it may serve
 //	its balancers, it is young     status.HeardAll            status.HeardUsual
 //	daemon, the hold is firm       at once                    at once: nothing that it says would change
 //	database of the budget         refused                    databaseTime, then the fleet is asked

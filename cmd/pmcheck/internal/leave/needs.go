@@ -34,21 +34,20 @@ func (d *decision) waitsForNobody() bool {
 	return hasLeft(d.facts.Status, d.policy.Service, d.policy.Mode)
 }
 
-// hasLeft reports whether no balancer that hears of a mode uses the master any more, or one service of it.
+// hasLeft reports whether a service is out, and no balancer that hears of a mode may use what leaves with it.
 func hasLeft(s status.Status, service drain.Service, mode drain.Mode) bool {
 	v, err := s.Service(service.Shown())
-	if err != nil {
-		return false // nothing is known of it
-	}
+	isOut := err == nil && (isHeldFirmly(v) || v.Unfit())
+	mayUse := func(b status.Balancer) bool { return !isToldOut(s, b) }
+	return isOut && !slices.ContainsFunc(s.Balancers.Hearing(service, mode), mayUse)
+}
 
-	if isHeldFirmly(v) {
-		return true
-	}
-
-	// Balancers let go of it whatever the hold says, but for those that ask for the hold alone.
-	hearing := s.Balancers.Hearing(service, mode)
-	usesIt := slices.ContainsFunc(hearing, func(b status.Balancer) bool { return b.HidesVerdict() })
-	return v.Unfit() && !usesIt
+// isToldOut reports whether a balancer is told not to use its service, whatever a new hold says. One that asks for the
+// hold alone hears nothing of the verdict.
+func isToldOut(s status.Status, b status.Balancer) bool {
+	v, err := s.Service(b.Service)
+	hearsVerdict := !b.HidesVerdict()
+	return err == nil && (isHeldFirmly(v) || v.Unfit() && hearsVerdict)
 }
 
 // isHeldFirmly reports whether a service has a firm hold: no balancer keeps it.

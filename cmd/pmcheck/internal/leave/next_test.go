@@ -182,6 +182,13 @@ func held(level drain.Leaving) func(*status.Status) {
 	}
 }
 
+func startedAgo(ago time.Duration) func(*status.Status) {
+	return func(s *status.Status) { s.Started = s.Time.Add(-ago) }
+}
+
+// heldAlone has a firm hold on the master, and none on what is beside it.
+func heldAlone(s *status.Status) { s.Services[0].Mode = drain.Drain }
+
 func letGo(s *status.Status) {
 	for i := range s.Balancers {
 		s.Balancers[i].Answer.Code = 503
@@ -346,6 +353,10 @@ func TestNext(t *testing.T) {
 			does: "end: not idle within 5m0s: 1 connection in use, from 192.0.2.53"},
 		{name: "it does not serve anyway", sees: facts{shows(pool, isDown), budgetAndFleet}, asked: drains(),
 			does: "hold firm (told)"},
+		{name: "it does not serve, and a service beside it does", sees: facts{shows(pool, withCA, isDown)},
+			asked: stops(), does: "hold turn (told)"},
+		{name: "it is held firmly without the service beside it", sees: facts{shows(pool, withCA, heldAlone)},
+			asked: stops(), does: "hold turn (told)"},
 		{name: "it does not serve, and a balancer that asks for the hold alone still sends",
 			sees: facts{shows(pool, isDown, hidesVerdict)}, asked: stops(), does: "hold turn (told)"},
 
@@ -354,6 +365,9 @@ func TestNext(t *testing.T) {
 			does: "wait: the daemon has listened for 10s, and may not have heard every balancer (start)"},
 		{name: "the daemon was restarted, and no probe has ended: it may serve", sees: facts{shows(pool, notProbed)},
 			asked: stops(), does: "wait: the daemon has started, and has not probed the master yet (start)"},
+		{name: "no probe has ended for 16 s: it may serve, and the pool is asked",
+			sees:  facts{shows(pool, notProbed, startedAgo(16*time.Second)), budgetAndFleet},
+			asked: stops(), does: "claim (slot)"},
 		{name: "a restart of the daemon", sees: facts{daemon(DaemonPauses)}, asked: drains(),
 			does: "wait: the daemon does not answer (start)"},
 		{name: "a silent daemon, a command", sees: facts{daemon(DaemonSilent)}, asked: drains(),

@@ -150,12 +150,14 @@ func (d *departure) do(ctx context.Context, step Step) error {
 	return nil
 }
 
-// newClaim returns what the budget is asked. A master whose daemon does not answer is taken for one in service.
+// newClaim returns what the budget is asked. A master of which nothing is known is taken for one in service.
 func (d *departure) newClaim(force bool) budget.Claim {
+	s := d.seen.Status
+	mayServe := d.seen.Daemon != DaemonAnswers || s.InService() || !s.Master().Probed()
 	return budget.Claim{
 		Reason:    d.want.Hold.Reason,
 		By:        cmp.Or(d.want.By, d.want.Hold.Holder),
-		InService: d.seen.Daemon != DaemonAnswers || d.seen.Status.InService(),
+		InService: mayServe,
 		Force:     force,
 	}
 }
@@ -166,7 +168,9 @@ func (w World) Keeps(
 	ctx context.Context, s status.Status, service drain.Service, mode drain.Mode,
 ) (list []status.Blocker) {
 	if hasLeft(s, service, mode) {
-		return nil
+		asked := Request{Hold: drain.Hold{Service: service, Mode: mode}}
+		d := decision{facts: Facts{Status: s}, policy: asked.policy()}
+		return append(d.mustStay(), s.Unseen(status.HeardAll)...)
 	}
 
 	for _, v := range s.Services {

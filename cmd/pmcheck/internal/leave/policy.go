@@ -79,8 +79,8 @@ func commandPolicy(r Request) Policy {
 	return p
 }
 
-// stopPolicy is that of a service that stops or reloads in any case. A restart by systemctl at its slowest, with
-// guard.turn 20m and guard.wait 5m:
+// stopPolicy is that of a service that stops or reloads in any case. A restart by systemctl whose turn does not come,
+// with guard.turn 20m and guard.wait 5m:
 //
 //	 0 s  the guard waits until the daemon may know its balancers, for 15 s at most
 //	      then for a slot of the budget or, without one, for the fleet

@@ -90,13 +90,20 @@ func TestKeepsIsWhatWouldBeRefusedOrWaitedFor(t *testing.T) {
 		return status.Departure{Blockers: []status.Blocker{{Kind: blocker.OnlyServer, Text: text}}}
 	}
 	serves := check.Verdict{Health: check.Healthy}
-	s := status.Status{Services: []status.ServiceStatus{
+	now := time.Now()
+	s := status.Status{Time: now, ListensSince: now.Add(-time.Hour), Services: []status.ServiceStatus{
 		{Name: drain.Master, Mode: drain.Ready, Verdict: serves, Departure: keeps("server")},
 		{Name: "ca", Mode: drain.Ready, Verdict: serves, Departure: keeps("ca")},
 	}}
 	down := s
 	down.Services = slices.Clone(s.Services)
 	down.Services[0].Verdict.Health = check.Unhealthy
+	down.Services[1].Verdict.Health = check.Unhealthy
+	downAndYoung := down
+	downAndYoung.ListensSince = now
+	downBeside := down
+	downBeside.Balancers = []status.Balancer{onlyThis(now)}
+	downBeside.Balancers[0].Service = "ca"
 	held := s
 	held.Services = slices.Clone(s.Services)
 	held.Services[1].Mode = drain.Drain // firm: only agents can be at work on it
@@ -118,6 +125,10 @@ func TestKeepsIsWhatWouldBeRefusedOrWaitedFor(t *testing.T) {
 		{"a service beside it", s, "ca", "only_server: ca"},
 		{"with a budget", budgeted, drain.Master, "only_server: server"},
 		{"a master that does not serve", down, drain.Master, ""},
+		{"and its daemon is young", downAndYoung, drain.Master,
+			"unknown: the daemon has listened for 0s, and may not have heard every balancer"},
+		{"and a backend of the CA has no other server", downBeside, "",
+			"only_server: balancer alone/puppet has no other server than m000"},
 		{"a service that is held already", held, "", "only_server: server; " + byFleet},
 	} {
 		var kept []string

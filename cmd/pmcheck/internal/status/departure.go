@@ -49,10 +49,16 @@ var errNotAsked = errors.New("the connections of the master are not asked for")
 
 // departure returns the departure of a service at this moment.
 func (of Facts) departure(s *Status, v ServiceStatus, moment answer.Moment) Departure {
+	// A drain does not wait for a backend that only takes turns, and has this master alone by mistake.
 	awaited := *s
-	awaited.Balancers = s.Balancers.Without(s.Balancers.LoneTurns(s.Time)) // a drain does not wait for these
+	lone := s.Balancers.LoneTurns(s.Time)
+	awaited.Balancers = s.Balancers.Without(lone)
+	isLone := func(o Blocker) bool {
+		return slices.ContainsFunc(lone, func(b Balancer) bool { return b.Label() == o.Of })
+	}
+
 	rule := balancer.NewRule(moment, of.State.Leaves(s.Time), of.Settings.MaxOut)
-	keeps := rule.Keeps(awaited.Balancers, s.Budget != nil)
+	keeps := slices.DeleteFunc(rule.Keeps(s.Balancers, s.Budget != nil), isLone)
 	isLast := func(o Blocker) bool { return o.Kind == blocker.OnlyServer }
 
 	d := Departure{

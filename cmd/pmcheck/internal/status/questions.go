@@ -23,7 +23,8 @@ const (
 	HeardUsual = 15 * time.Second
 	// HeardAll is how long it must have listened to have heard slow balancers, too.
 	HeardAll = 2 * time.Minute
-	// firstProbe is longer than the first probe of a daemon takes. After that it tells balancers that nothing is known.
+	// firstProbe is how long a daemon that has started is expected to know its master soon: a probe takes less, unless
+	// probe.timeout is long.
 	firstProbe = 15 * time.Second
 	// agentRun is how long the run of an agent may take: Puppet's runtimeout.
 	agentRun = time.Hour
@@ -174,11 +175,12 @@ func behind(b *Balancer, format string, args ...any) Blocker {
 	return why
 }
 
-// Unseen returns what the daemon may not know yet: whether the master serves, which it tells no balancer before it has
-// probed, or every balancer, if more ask than it remembers, or it has not listened as long as it must have.
+// Unseen returns what the daemon may not know yet: whether the master serves, or every balancer, if more ask than it
+// remembers, or it has not listened as long as it must have.
 func (s Status) Unseen(mustListen time.Duration) (list []Blocker) {
-	if s.Master().Verdict.Reason == check.NotProbed {
-		list = blocker.NotKnownUntil(s.Started.Add(firstProbe), "the daemon has started, and has not probed the master yet")
+	probes := s.Started.Add(firstProbe)
+	if !s.Master().Probed() && s.Time.Before(probes) {
+		list = blocker.NotKnownUntil(probes, "the daemon has started, and has not probed the master yet")
 	}
 	if s.Time.Before(s.UnseenUntil) {
 		list = append(list, balancer.TooMany())

@@ -228,11 +228,11 @@ func (s ServiceStatus) State() string {
 // InService reports whether a balancer without codes of its own is told to use the service.
 func (s ServiceStatus) InService() bool { return s.Answer.Code == http.StatusOK }
 
-// Unfit reports whether balancers are told that the service does not serve. Before the first probe they are told
-// nothing.
-func (s ServiceStatus) Unfit() bool {
-	return !s.Verdict.Health.Serves() && s.Verdict.Reason != check.NotProbed
-}
+// Probed reports whether a probe has ended. Before that nothing is known of the service.
+func (s ServiceStatus) Probed() bool { return s.Verdict.Reason != check.NotProbed }
+
+// Unfit reports whether the service is known not to serve.
+func (s ServiceStatus) Unfit() bool { return s.Probed() && !s.Verdict.Health.Serves() }
 
 // Pool returns the last count of the JRuby pool and its time; nil and zero if the
 // master does not report the pool.
