@@ -1,6 +1,7 @@
 package pool_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -290,12 +291,21 @@ func (p *pool) block(m *lab.PuppetMaster) {
 	m.SetSitePP("generate('/bin/sh', '" + script + "')\n")
 	agent := p.standIns[quick][0].(standIn)
 	master := endpoint{name: m.Host.Name, ip: m.Host.Address}
+	blocked, end := context.WithCancel(p.t.Context())
+	p.release = end
 	ask := func(n int, method, path, kind, body string) {
 		for range n {
 			go func() {
 				client := agent.client(master)
 				defer client.CloseIdleConnections()
-				_ = agent.request(client, method, path, kind, body) // the next failure may cut it off
+				for {
+					// A herd on a slow machine cuts some of it off, and each thread must have a request.
+					err := agent.request(client, method, path, kind, body)
+					if err == nil || blocked.Err() != nil {
+						return
+					}
+					time.Sleep(time.Second)
+				}
 			}()
 		}
 	}
@@ -314,6 +324,7 @@ func (p *pool) block(m *lab.PuppetMaster) {
 // unblock lets all compiles end.
 func (p *pool) unblock(m *lab.PuppetMaster) {
 	p.t.Helper()
+	p.release()
 	m.SetSitePP(sitePP)
 	m.Host.MustRun("sh", "-ec", "rm "+compiling+"*; mv /root/pmcheck.yaml "+daemonConf+"; systemctl reload pmcheck")
 }

@@ -55,6 +55,7 @@ type pool struct {
 	host      *lab.Host          // of the second balancer; nil if it runs in net, as the first one does
 	standIns  map[string][]agent // by kind
 	puppets   map[string][]agent // by kind
+	release   func()             // ends the requests of block
 }
 
 // startPool starts everything but the balancers.
