@@ -254,11 +254,12 @@ func device(file unix.Statx_t) string { return fmt.Sprintf("%d:%d", file.Dev_maj
 // there. Before Linux 5.8 there is only the device.
 func mountOf(file unix.Statx_t, mounts []*procfs.MountInfo) *procfs.MountInfo {
 	hasNumber := file.Mask&unix.STATX_MNT_ID != 0
+	number := device(file)
 	at := slices.IndexFunc(mounts, func(m *procfs.MountInfo) bool {
 		if hasNumber {
 			return m.MountID == int(file.Mnt_id)
 		}
-		return m.MajorMinorVer == device(file)
+		return m.MajorMinorVer == number
 	})
 	if at < 0 {
 		return nil

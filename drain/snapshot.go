@@ -53,7 +53,7 @@ func (s Snapshot) Hangs() []Hang { return slices.Clone(s.hangs) }
 // still there is not known.
 func (s Snapshot) Hung(h Hold) error {
 	for _, hang := range s.hangs {
-		if hang.Path == h.Path || hang.Path == filepath.Dir(h.Path) {
+		if isPlaceOf(hang.Path, h) {
 			return pathError("read", hang.Path, ErrHangs)
 		}
 	}
@@ -63,9 +63,12 @@ func (s Snapshot) Hung(h Hold) error {
 // Lacks reports whether a hold is not there any more. Of one that cannot be read, or whose directory hangs or cannot be
 // read, that is not known.
 func (s Snapshot) Lacks(h Hold) bool {
-	isDoubt := func(o Hold) bool { return o.Code == Unreadable && (o.Path == h.Path || o.Path == filepath.Dir(h.Path)) }
+	isDoubt := func(o Hold) bool { return o.Code == Unreadable && isPlaceOf(o.Path, h) }
 	return !slices.Contains(s.list, h) && !slices.ContainsFunc(s.list, isDoubt) && s.Hung(h) == nil
 }
+
+// isPlaceOf reports whether a path is that of a hold, or of its directory.
+func isPlaceOf(path string, h Hold) bool { return path == h.Path || path == filepath.Dir(h.Path) }
 
 // Holds returns all holds, strictest first and then by holder and service, also the
 // holds that have expired but are still on disk. The caller may change the slice.

@@ -132,12 +132,6 @@ func (l List) onlyTurns(b *Balancer) bool {
 	return b.Turns() && l.any(speaksForItself)
 }
 
-// LoneTurns returns the backends for turns that have this master alone, by mistake: they have no agents, so nothing is
-// lost with it.
-func (l List) LoneTurns(now time.Time) List {
-	return l.keep(func(b *Balancer) bool { return l.onlyTurns(b) && b.OnlyServer(now) })
-}
-
 // Without returns the balancers that are not among others.
 func (l List) Without(others List) List {
 	return l.keep(func(b *Balancer) bool {

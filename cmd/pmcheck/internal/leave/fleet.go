@@ -153,8 +153,8 @@ func (d *decision) isFollowedBlindly() bool {
 	return d.facts.isSilent() || len(d.hearing().Blind()) > 0 || s.Gate.Runs(s.Time)
 }
 
-// inEffect reports whether the daemon acts on the hold. Of a silent daemon it is assumed. Where there is none, nothing
-// will tell.
+// inEffect reports whether the daemon acts on the hold. It is assumed of a silent daemon, and once no daemon runs:
+// nothing would tell.
 func (d *decision) inEffect() bool {
 	v, _ := d.facts.Status.Service(d.policy.Service.Shown())
 	return d.facts.isSilent() || d.facts.isAbsent() || v.Mode != drain.Ready

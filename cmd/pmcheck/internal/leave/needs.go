@@ -88,7 +88,7 @@ func (d *decision) isNeededBy(b *status.Balancer) bool {
 func (d *decision) awaited(all balancer.List, level drain.Leaving) balancer.List {
 	now := d.facts.Status.Time
 	if d.policy.OnlyServer == Refuse {
-		return all.Without(d.hearing().LoneTurns(now))
+		return all.Without(d.hearing().Turns().OnlyServer(now))
 	}
 	if level == drain.Firm {
 		return all

@@ -60,7 +60,7 @@ var rulesOfLeaving = []struct{ name, file, old, without string }{
 		"s.Verdict.Reason != \"x\""},
 	{"a stop does not wait for a balancer with this only server", "needs.go",
 		"return all.Without(d.hearing().OnlyServer(now))", "return all"},
-	{"a command does not wait for bad turns", "needs.go", "all.Without(d.hearing().LoneTurns(now))", "all"},
+	{"a command does not wait for bad turns", "needs.go", "all.Without(d.hearing().Turns().OnlyServer(now))", "all"},
 	{"a gate sends agents elsewhere", "needs.go", "if seen.Gate.Runs(seen.Time) {", "if false {"},
 	{"a client may prove to be a balancer", "needs.go", "if isUnknown {", "if isUnknown && false {"},
 	{"servers are expected back until the turn is over", "needs.go", "AllStranded() && turnIsOver",

@@ -124,7 +124,7 @@ func newServiceStatus(m answer.Moment, mayLose bool) ServiceStatus {
 	return ServiceStatus{
 		Name:           m.Service,
 		Mode:           m.Mode,
-		Departure:      Departure{Leaving: m.Leaving}, // what makes the rest of it asks for this
+		Departure:      Departure{Leaving: m.Leaving}, // Returning and Behind read it
 		ModeSince:      m.ModeSince,
 		Verdict:        m.Verdict,
 		Answer:         answer.Decide(m, answer.Codes{}, mayLose),

@@ -51,7 +51,7 @@ var errNotAsked = errors.New("the connections of the master are not asked for")
 func (of Facts) departure(s *Status, v ServiceStatus, moment answer.Moment) Departure {
 	// A drain does not wait for a backend that only takes turns, and has this master alone by mistake.
 	awaited := *s
-	lone := s.Balancers.LoneTurns(s.Time)
+	lone := s.Balancers.Turns().OnlyServer(s.Time)
 	awaited.Balancers = s.Balancers.Without(lone)
 	isLone := func(o Blocker) bool {
 		return slices.ContainsFunc(lone, func(b Balancer) bool { return b.Label() == o.Of })

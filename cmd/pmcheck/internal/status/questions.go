@@ -23,8 +23,7 @@ const (
 	HeardUsual = 15 * time.Second
 	// HeardAll is how long it must have listened to have heard slow balancers, too.
 	HeardAll = 2 * time.Minute
-	// firstProbe is how long a daemon that has started is expected to know its master soon: a probe takes less, unless
-	// probe.timeout is long.
+	// firstProbe is how long the first probe of a daemon is waited for. It takes less, unless probe.timeout is long.
 	firstProbe = 15 * time.Second
 	// agentRun is how long the run of an agent may take: Puppet's runtimeout.
 	agentRun = time.Hour
@@ -211,8 +210,8 @@ func (s Status) hasHeardListed() bool {
 }
 
 // Unheard reports whether no balancer has asked this master for as long as agents run, as far as a daemon knows that
-// has listened for slow ones, too. Without a balancer that is told
-// of a hold, no agent goes elsewhere, unless the gate sends it there.
+// has listened for slow ones, too. Without a balancer that is told of a hold, no agent goes elsewhere, unless the gate
+// sends it there.
 func (s Status) Unheard(since time.Time) bool {
 	// A gate that has not looked since the hold took effect may be about to close.
 	isGated := s.Gate.Runs(s.Time) && (s.Gate.Closed || !s.Gate.Looked.After(since))

@@ -1,8 +1,8 @@
 // Package status contains what programs can read from the daemon: the Status, which is the JSON of /status and of
-// "pmcheck status --json". New makes a Status of Facts. Each service has a
-// Departure, in departure.go: what stands between it and what is wanted of it. The questions that a Departure is made
-// of are in questions.go. A departure asks some of them itself: it may wait for less than the status shows, as a stop
-// does, and the daemon may not answer.
+// "pmcheck status --json". New makes a Status of Facts. Each service has a Departure, in departure.go: what
+// stands between it and what is wanted of it. The questions that a Departure is made of are in questions.go. The
+// package leave asks some of them itself: a stop may wait for less than the status shows, and the daemon may not
+// answer.
 //
 // The comment of a field is its meaning in packaging/doc/reference.md. From 1.0 on, fields are only added within a
 // major version.
