@@ -40,8 +40,8 @@ const (
 	// LeavingInTurn tells a balancer only while that can also do without this master beside the others
 	// that are out.
 	LeavingInTurn Leaving = "turn"
-	// LeavingByView is LeavingInTurn, and tells no balancer that does not send its view. No file says so: it is what a
-	// directory counts as that cannot be read.
+	// LeavingByView tells balancers in turn, and none that does not send its view. No file says so: it is what a directory
+	// counts as that cannot be read.
 	LeavingByView Leaving = "view"
 )
 

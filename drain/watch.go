@@ -19,7 +19,8 @@ type Watcher struct {
 	store     *Store
 	latest    atomic.Pointer[Snapshot]
 	changed   chan struct{}
-	accepting chan struct{} // the next read accepts directories that were replaced
+	accepting atomic.Bool // the next read accepts directories that were replaced
+	readNow   chan struct{}
 	every     time.Duration
 	places    []*place // only the loop uses them
 }
@@ -28,11 +29,11 @@ type Watcher struct {
 // [Watcher.Run] runs.
 func (s *Store) Watch() *Watcher {
 	w := &Watcher{
-		store:     s,
-		changed:   make(chan struct{}, 1),
-		accepting: make(chan struct{}, 1),
-		every:     every,
-		places:    s.places(),
+		store:   s,
+		changed: make(chan struct{}, 1),
+		readNow: make(chan struct{}, 1),
+		every:   every,
+		places:  s.places(),
 	}
 	snap := s.readPlaces(w.places, false)
 	w.latest.Store(&snap)
@@ -50,7 +51,10 @@ func (w *Watcher) Changes() <-chan struct{} { return w.changed }
 
 // Accept makes Run read the directories now, and accept each directory that replaced another as it is. It
 // does not wait for the result.
-func (w *Watcher) Accept() { signal(w.accepting) }
+func (w *Watcher) Accept() {
+	w.accepting.Store(true)
+	signal(w.readNow)
+}
 
 // Run follows the store until ctx ends. It must be called at most once.
 func (w *Watcher) Run(ctx context.Context) {
@@ -63,19 +67,16 @@ func (w *Watcher) Run(ctx context.Context) {
 	persistent := w.store.notices(w.store.Persistent)
 	defer persistent.close()
 
-	accept := false
 	for {
 		reboot.renew() // before the read, so that a change during it is an event
 		persistent.renew()
-		w.scan(accept)
-		accept = false
+		w.scan(w.accepting.Swap(false))
 
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-w.accepting:
-			accept = true
+		case <-w.readNow:
 		case <-reboot.events:
 		case <-reboot.lost:
 		case <-persistent.events:
