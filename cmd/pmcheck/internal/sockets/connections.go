@@ -39,7 +39,7 @@ type Connection struct {
 // same port of another address, such as a balancer on a virtual address, are left
 // out, unless host is a name other than localhost. Connections needs no privilege.
 func Connections(address string) ([]Connection, error) {
-	host, port, err := Split(address)
+	_, port, err := Split(address)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func Connections(address string) ([]Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ofServer(list, listeners, puppetclient.Addresses(host)), nil
+	return ofServer(list, listeners, address), nil
 }
 
 // poll is the time between two looks at a connection that is not accepted yet.
@@ -168,15 +168,17 @@ func Split(address string) (host string, port uint16, err error) {
 	return host, uint16(number), nil
 }
 
-// ofServer removes the connections to other addresses if a program listens on one of these alone. Where one
-// listens on all addresses of a port, Linux lets no other listen there; where none does, the server that stops
-// has closed its port first.
-func ofServer(list []Connection, listeners Listeners, addresses []netip.Addr) []Connection {
-	listensThere := func(l Listener) bool { return slices.Contains(addresses, l.Local.Addr()) }
-	if !slices.ContainsFunc(listeners, listensThere) {
+// ofServer removes the connections to other addresses if the server listens at its own alone. Where it listens on all
+// addresses, they may all be its; where nothing listens, the server that stops has closed its port first.
+func ofServer(list []Connection, listeners Listeners, address string) []Connection {
+	server := listeners.At(address)
+	listensEverywhere := len(server) > 0 && server[0].Local.Addr().IsUnspecified()
+	if len(server) == 0 || listensEverywhere {
 		return list
 	}
 
+	host, _, _ := Split(address)
+	addresses := puppetclient.Addresses(host)
 	var its []Connection
 	for _, c := range list {
 		if slices.Contains(addresses, c.Local) {

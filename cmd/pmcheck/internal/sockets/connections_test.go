@@ -281,6 +281,22 @@ func TestListenerIsThatOfTheAddress(t *testing.T) {
 	}
 }
 
+// TestAListenerOfTheOtherFamilyHidesNothing: a server for all IPv4 addresses leaves the port of ::1 to any user.
+func TestAListenerOfTheOtherFamilyHidesNothing(t *testing.T) {
+	server, err := net.Listen("tcp4", "0.0.0.0:0")
+	must(t, err)
+	t.Cleanup(func() { server.Close() })
+	port := strconv.Itoa(server.Addr().(*net.TCPAddr).Port)
+	listen(t, "::1", port)
+	agent, _ := connect(t, server, net.JoinHostPort("127.0.0.2", port))
+	wantPeers(t, net.JoinHostPort("localhost", port), agent)
+	got, err := sockets.ListenerAt(net.JoinHostPort("localhost", port))
+	must(t, err)
+	if !got.Local.Addr().Is4() {
+		t.Errorf("%+v, want the server's", got)
+	}
+}
+
 func TestListenersHaveAnOwner(t *testing.T) {
 	l, _ := listen(t, "127.0.0.1", "0")
 	all, err := sockets.AllListeners()

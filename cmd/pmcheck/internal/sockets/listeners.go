@@ -54,26 +54,28 @@ func ListenerAt(address string) (Listener, error) {
 	return found[0], nil
 }
 
-// At returns the sockets that get what connects to address, a host:port of this host. More than one socket may share an
-// address.
+// At returns the sockets that get what connects to address, a host:port of this host, as [puppetclient.Dial] does. More
+// than one socket may share an address.
 func (all Listeners) At(address string) (found Listeners) {
 	host, port, err := Split(address)
 	if err != nil {
 		return nil
 	}
 
-	// The kernel prefers a socket with the address itself to a socket for all addresses. A socket for all
-	// IPv6 addresses may take IPv4 as well, as Java's does.
-	own := puppetclient.Addresses(host)
-	places := [][]netip.Addr{own}
-	if slices.ContainsFunc(own, netip.Addr.Is4) {
-		places = append(places, []netip.Addr{netip.IPv4Unspecified()})
+	var places []netip.Addr
+	for _, own := range puppetclient.Addresses(host) {
+		// The kernel prefers a socket with the address itself to a socket for all addresses. A socket for all
+		// IPv6 addresses may take IPv4 as well, as Java's does.
+		places = append(places, own)
+		if own.Is4() {
+			places = append(places, netip.IPv4Unspecified())
+		}
+		places = append(places, netip.IPv6Unspecified())
 	}
-	places = append(places, []netip.Addr{netip.IPv6Unspecified()})
 
 	for _, place := range places {
 		for _, l := range all {
-			if l.Local.Port() == port && slices.Contains(place, l.Local.Addr()) {
+			if l.Local == netip.AddrPortFrom(place, port) {
 				found = append(found, l)
 			}
 		}
