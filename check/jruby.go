@@ -257,7 +257,8 @@ func (c *poolCheck) withoutPool(r Result, now time.Time) Finding {
 // not tell counts as young.
 func (c *poolCheck) guessStart(p *Pool, now time.Time) {
 	observedBefore := c.last != nil
-	if observedBefore || p.LockSince.IsZero() {
+	clockWasSetBack := p.LockSince.After(now)
+	if observedBefore || clockWasSetBack || p.LockSince.IsZero() {
 		return
 	}
 	c.since = p.LockSince
@@ -304,13 +305,17 @@ func (c *poolCheck) count(p *Pool, now time.Time) {
 	}
 }
 
-// unserved returns the finding for a pool that has served no request for StuckAfter; else a zero Finding.
+// unserved returns the finding for a pool that has served no request for StuckAfter, by this count or, once found
+// stuck, until a JRuby has come back; else a zero Finding.
 func (c *poolCheck) unserved(p *Pool, now time.Time) Finding {
+	if c.stuck.After(now) { // the clock was set back
+		c.stuck = now
+	}
 	if c.cameBack(p, now) {
 		c.stuck = time.Time{}
 	}
 
-	f := c.stops(p, now)
+	f := c.byCount(p, now)
 	if f.Reason == JRubyStuck && c.stuck.IsZero() {
 		c.stuck = now
 	}
@@ -319,7 +324,7 @@ func (c *poolCheck) unserved(p *Pool, now time.Time) Finding {
 		return f
 	}
 
-	// Requests that have given up waiting leave a pool without anybody in line, which is as stuck as before.
+	// Requests that have given up leave a pool with no request waiting, which is as stuck as before.
 	f = finding(StateBad, Unhealthy, JRubyStuck, "no JRuby has come back since %s; %d are at work, and %d requests wait",
 		c.stuck.UTC().Format(time.RFC3339), len(p.Borrowed), len(p.Waiting))
 	if len(p.Borrowed) > 0 {
@@ -330,14 +335,11 @@ func (c *poolCheck) unserved(p *Pool, now time.Time) Finding {
 
 // cameBack reports whether a JRuby has come back since the pool was found stuck: it is free, or was lent since then.
 func (c *poolCheck) cameBack(p *Pool, now time.Time) bool {
-	if c.stuck.After(now) {
-		c.stuck = now // the clock was set back
-	}
 	return p.Free > 0 || len(p.Borrowed) > 0 && youngest(p.Borrowed) < now.Sub(c.stuck)
 }
 
-// stops returns the finding for a pool by which requests have not been served for StuckAfter; else a zero Finding.
-func (c *poolCheck) stops(p *Pool, now time.Time) Finding {
+// byCount returns the finding for a pool by whose count no request has been served for StuckAfter; else a zero Finding.
+func (c *poolCheck) byCount(p *Pool, now time.Time) Finding {
 	if p.unreturned() >= c.StuckAfter {
 		return finding(StateBad, Unhealthy, JRubyStuck,
 			"%d requests wait and no JRuby came back for %s; the oldest loan is %s",

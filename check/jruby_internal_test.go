@@ -264,6 +264,21 @@ func TestAWarmingPoolThatIsNotSeenHasStartedInTheEnd(t *testing.T) {
 	}
 }
 
+// TestAServerThatStartedBeforeTheClockWasSetBackIsYoung, and no younger.
+func TestAServerThatStartedBeforeTheClockWasSetBackIsYoung(t *testing.T) {
+	start, j := time.Now(), newPoolCheck()
+	p := pool(3, 2, nil, nil)
+	p.LockSince = start.Add(time.Hour)
+	for _, tt := range []struct {
+		after time.Duration
+		want  Health
+	}{{0, Warming}, {j.WarmingMax - 1, Warming}, {j.WarmingMax, Busy}} {
+		if got := j.observe(Result{Pool: p}, start.Add(tt.after)); got.Health != tt.want {
+			t.Errorf("after %s: %q, want %q", tt.after, got.Health, tt.want)
+		}
+	}
+}
+
 // TestANewDaemonGoesOnFromAStuckPool: it was stuck, so it is until a JRuby comes back, or another process listens.
 func TestANewDaemonGoesOnFromAStuckPool(t *testing.T) {
 	now := time.Now()
