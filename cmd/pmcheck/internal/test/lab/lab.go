@@ -65,6 +65,16 @@ func Need(tb testing.TB, program, debianPackage string) string {
 // Long reports whether PMCHECK_LONG asks for the long form of a suite.
 func Long() bool { return os.Getenv("PMCHECK_LONG") != "" }
 
+// RealLong is Real for a test that only the long form of its suite has: make test-all skips it, and make proof or make
+// versions runs it.
+func RealLong(tb testing.TB) {
+	tb.Helper()
+	Real(tb)
+	if !Long() {
+		tb.Skip("only in the long form: set PMCHECK_LONG")
+	}
+}
+
 // Build compiles cmd/pmcheck, without the race detector, once per test process
 // and returns the path of the binary. PMCHECK_PROGRAM names another one, for a comparison
 // of two versions in the same test. go test removes it with its own work

@@ -40,7 +40,7 @@ func Releases() []Release {
 		{Suite: "bullseye", Packages: with("puppet", "puppet-master"), Master: true},
 		{Suite: "bookworm", Packages: with("puppetserver", "puppet-agent"), Master: true},
 		{Suite: "trixie", Packages: with("puppetserver", "puppet-agent", "python3", "postgresql",
-			"puppetdb", "rpm", "nftables"), Master: true},
+			"puppetdb", "rpm", "nftables", "bindfs"), Master: true},
 		{Suite: "forky", Packages: with("mount", "openvox-agent")},
 	}
 }

@@ -163,8 +163,17 @@ func (s assignSite) testReloadAmid() {
 		{"split", "HAProxy has 0 of 10000 nodes: the last map stays"},
 		{"grep", "HAProxy says: Version number out of range.: the last map stays"},
 	} {
-		const wrapper = "#!/bin/sh\n/usr/bin/%[1]s \"$@\"\nstatus=$?\n" +
-			"rm /usr/local/bin/%[1]s\nsystemctl reload haproxy\nexit $status\n"
+		// A reload is over for systemd before the new process answers.
+		const wrapper = `#!/bin/sh
+pid() { echo show info | socat - UNIX-CONNECT:/run/haproxy/admin.sock | /usr/bin/grep ^Pid; }
+/usr/bin/%[1]s "$@"
+status=$?
+rm /usr/local/bin/%[1]s
+before=$(pid)
+systemctl reload haproxy
+until after=$(pid) && [ "$after" != "$before" ]; do sleep 0.1; done
+exit $status
+`
 		s.lb.WriteFile("/usr/local/bin/"+amid.program, fmt.Sprintf(wrapper, amid.program), 0o755)
 		s.assertRefused(amid.want)
 		s.waitChecked()

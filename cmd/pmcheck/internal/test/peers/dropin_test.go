@@ -21,7 +21,7 @@ import (
 // the path that Puppet Server still has, and waits until the client has sent its request, since HAProxy takes a reset
 // for a failure.
 const oldCheck = `#!/bin/bash
-said=$(curl --noproxy '*' --silent --insecure --max-time 1 'https://` + first + `:8140/status/v1/simple')
+said=$(curl --noproxy '*' --silent --insecure --max-time 5 'https://` + first + `:8140/status/v1/simple')
 if [ "$said" = running ]; then
     status='200 OK' body='Puppet Server is running.'
 else
@@ -206,13 +206,14 @@ func TestPmcheckIsADropIn(t *testing.T) {
 func inPieces(t *testing.T, n *lab.Network) {
 	t.Helper()
 	var work errgroup.Group
-	work.SetLimit(16)
+	work.SetLimit(8) // the old check starts two programs for each
 	for _, f := range forms()["raw"] {
 		for at := 1; at < len(f.check); at++ {
 			for _, ip := range []string{first, second} {
 				work.Go(func() error {
-					if raw(n, ip, f.check[:at], f.check[at:]) != "UP" {
-						return fmt.Errorf("%s, %q and %q: DOWN at %s", f.name, f.check[:at], f.check[at:], ip)
+					answer, err := send(n, ip, f.check[:at], f.check[at:])
+					if !isServing(answer) {
+						return fmt.Errorf("%s, %q and %q: %s answers %q, %v", f.name, f.check[:at], f.check[at:], ip, answer, err)
 					}
 					return nil
 				})
@@ -273,13 +274,23 @@ func (f form) wait(t *testing.T, client string, state int, concludes func(server
 	}
 }
 
-// raw sends a request in pieces, and looks for the answer of a master in service.
-func raw(n *lab.Network, ip string, request ...string) string {
+// raw sends a request, and concludes UP by the answer of a master in service.
+func raw(n *lab.Network, ip, request string) string {
+	if answer, _ := send(n, ip, request); isServing(answer) {
+		return "UP"
+	}
+	return "DOWN"
+}
+
+func isServing(answer string) bool { return strings.HasPrefix(answer, "HTTP/1.1 200 OK\r\n") }
+
+// send sends a request in pieces, and returns the answer. After the answer, the old check may reset the connection.
+func send(n *lab.Network, ip string, request ...string) (answer string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	c, err := n.DialContext(ctx, "tcp", net.JoinHostPort(ip, "9200"))
 	if err != nil {
-		return "DOWN"
+		return "", err
 	}
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(5 * time.Second))
@@ -289,10 +300,8 @@ func raw(n *lab.Network, ip string, request ...string) string {
 		}
 		io.WriteString(c, piece)
 	}
-	if answer, _ := io.ReadAll(c); strings.HasPrefix(string(answer), "HTTP/1.1 200 OK\r\n") {
-		return "UP"
-	}
-	return "DOWN"
+	all, err := io.ReadAll(c)
+	return string(all), err
 }
 
 // script runs a line of a shell that succeeds if its client concludes UP.

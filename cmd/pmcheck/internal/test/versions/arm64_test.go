@@ -14,7 +14,7 @@ const emulator = "qemu-aarch64-static"
 
 // TestARM64 runs the demo of a pmcheck for arm64, emulated.
 func TestARM64(t *testing.T) {
-	lab.Real(t)
+	lab.RealLong(t)
 	lab.Need(t, emulator, "qemu-user-static")
 	program := filepath.Join(t.TempDir(), "pmcheck")
 	cmd := exec.Command("go", "build", "-o", program, "./cmd/pmcheck")
