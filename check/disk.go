@@ -47,7 +47,7 @@ func disk() Check {
 			causes(OfMaster, "", "more is free",
 				row{
 					reason: DiskLow,
-					begins: "less is free than disk.warn_percent",
+					begins: "less than disk.warn_percent is free",
 					hint:   "make room before agents fail: old reports, logs, heap dumps (*.hprof) and environments",
 				},
 			),

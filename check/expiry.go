@@ -46,7 +46,7 @@ func expiry() Check {
 				},
 				row{
 					reason: Expired,
-					begins: "a certificate or list has ended",
+					begins: "a certificate or CRL has expired",
 					hint:   "renew it; if nothing uses it any more, remove it from the bundle",
 				},
 			),

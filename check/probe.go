@@ -40,7 +40,7 @@ const (
 	found    = "pmcheck finds out, or the master answers"
 )
 
-// compareClocks is the hint where a certificate has not begun.
+// compareClocks is the hint where a certificate is not valid yet.
 const compareClocks = "compare this host's clock with the CA's: timedatectl"
 
 func probe() Check {
@@ -84,7 +84,7 @@ func unanswered() []Cause {
 		},
 		row{
 			reason: pc.ConnectionLost,
-			begins: "it closes the connection instead of an answer",
+			begins: "it closes the connection without an answer",
 			hint:   "see puppetserver.log: an exit, or No supported Cipher Suite after an update of Java",
 		},
 		row{
@@ -94,7 +94,7 @@ func unanswered() []Cause {
 		},
 		row{
 			reason: pc.TLSFailed,
-			begins: "no TLS connection comes about",
+			begins: "the TLS handshake fails",
 			hint: "does something else have the port (ss -ltnp), or does webserver.conf allow only what pmcheck " +
 				"lacks? add TLSv1.2 to ssl-protocols, ECDHE to cipher-suites",
 		},
@@ -152,11 +152,11 @@ func certificateFaults() []Cause {
 	return causes(OfMaster, Unhealthy, proved,
 		row{
 			reason: pc.ServerCertExpired,
-			begins: "its certificate has ended",
+			begins: "its certificate has expired",
 			hint:   "renew the server's certificate, then restart Puppet Server: it loads one only then",
 		},
-		row{reason: pc.ServerCertNotYetValid, begins: "its certificate has not begun", hint: compareClocks},
-		row{reason: pc.ServerCertRevoked, begins: "its certificate stands on a list that could be read"},
+		row{reason: pc.ServerCertNotYetValid, begins: "its certificate is not valid yet", hint: compareClocks},
+		row{reason: pc.ServerCertRevoked, begins: "its certificate is on a CRL that could be read"},
 		row{
 			reason: pc.ServerCertUntrusted,
 			begins: "its certificate is not of a CA in the bundle",
@@ -169,7 +169,7 @@ func certificateFaults() []Cause {
 		},
 		row{
 			reason: pc.CRLExpired,
-			begins: "it refuses our certificate, and a list has ended",
+			begins: "it refuses our certificate, and a CRL has expired",
 			hint:   "renew it on the CA, then copy it to this master (puppet config print hostcrl), which reloads it",
 		},
 		row{
@@ -189,7 +189,7 @@ func sharedFaults() []Cause {
 			hint: "if pmcheck asks without a certificate, mend that first; else restore the rules of auth.conf for " +
 				"/status/v1/services and /status/v1/simple",
 		},
-		row{reason: pc.CAExpired, begins: "a CA certificate has ended"},
+		row{reason: pc.CAExpired, begins: "a CA certificate has expired"},
 	)
 }
 
@@ -244,9 +244,9 @@ func ownFaults() []Cause {
 			hint: "Go cannot parse it, other programs may: replace or remove it. A master whose CA is skipped is not " +
 				"verified",
 		},
-		row{reason: pc.OwnCertExpired, begins: "our certificate has ended", hint: renewOwn},
-		row{reason: pc.OwnCertNotYetValid, begins: "our certificate has not begun", hint: compareClocks},
-		row{reason: pc.OwnCertRevoked, begins: "our certificate stands on a list", hint: renewOwn},
+		row{reason: pc.OwnCertExpired, begins: "our certificate has expired", hint: renewOwn},
+		row{reason: pc.OwnCertNotYetValid, begins: "our certificate is not valid yet", hint: compareClocks},
+		row{reason: pc.OwnCertRevoked, begins: "our certificate is on a CRL", hint: renewOwn},
 		row{
 			reason: pc.OwnCertForeign,
 			begins: "our certificate is not of a CA in the bundle",

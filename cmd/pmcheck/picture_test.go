@@ -13,7 +13,7 @@ import (
 // mapFile is the map of the source, for developers.
 const mapFile = "internal/README.md"
 
-var update = flag.Bool("update", false, "draw the picture in "+mapFile+" anew")
+var update = flag.Bool("update", false, "write what a test compares with the source: picture, lists, reference, calls")
 
 // mapColumns is how far to the right rooms stand in the map. What they are for stands behind them.
 const mapColumns = 36

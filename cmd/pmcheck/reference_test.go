@@ -131,8 +131,8 @@ func (r *references) page() string {
 	r.b.WriteString(`# Reference
 
 What programs may rely on: from 1.0 on, nothing here is renamed or removed before the next major version. New fields,
-metrics, labels and reasons may come at any time, so ignore what you do not know. Exit codes, settings and commands
-are in the manuals.
+metrics, labels and reasons may come at any time, so ignore what you do not know. Exit codes, settings, commands and
+hold files are in the manuals.
 
 This page is made from the source: ` + "`go test ./cmd/pmcheck -run Reference -update`" + `.
 A test fails while the two differ.
@@ -140,7 +140,8 @@ A test fails while the two differ.
 ## Status
 
 The JSON of ` + "`/status`" + `, of the socket and of ` + "`pmcheck status --json`" + `. Times are RFC 3339,
-durations seconds. A field that is *optional* is absent while it has nothing to say: it is never empty, 0 or zero.
+durations seconds. A field that is *optional* is absent while it has nothing to say, and where its meaning says empty,
+0 or zero.
 For several masters, as with ` + "`--fleet`" + `, the command prints a list of objects: ` +
 		"`host`, as it was named; `status`,\nas below; or `error`" + `, why there is none.
 
@@ -190,6 +191,13 @@ func (r *references) object(prefix string, t reflect.Type) {
 		}
 		if name == "" {
 			r.t.Errorf("%s.%s has no name in JSON", t, f.Name)
+		}
+
+		if strings.Contains(options, "string") {
+			r.t.Errorf("%s.%s is another type in JSON than in Go", t, f.Name)
+		}
+		if strings.Contains(options, "omitempty") && f.Type.Kind() == reflect.Struct {
+			r.t.Errorf("%s.%s is a struct, which only omitzero leaves out", t, f.Name)
 		}
 
 		kind, inside, suffix := r.kind(f.Type)
@@ -291,6 +299,7 @@ func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 func (r *references) metrics() {
 	var full status.Status
 	fill(r.t, reflect.ValueOf(&full).Elem())
+	full.Balancers[0].View.State = "UP" // or it has no weight
 	m := metrics.New(func(time.Time) status.Status { return full }, slog.New(slog.DiscardHandler))
 	m.Answered(200)
 	m.Probed("server", time.Millisecond)

@@ -43,7 +43,8 @@ func TestTheUnitAllowsWhatChecksNeed(t *testing.T) {
 	}
 }
 
-// TestChecksSayWhichSystemCallsTheyNeed: the calls that package check makes by name are in the Needs of a check.
+// TestChecksSayWhichSystemCallsTheyNeed: the calls that package check makes through package unix or syscall are in the
+// Needs of a check. What others make for it, such as package os, is not seen.
 func TestChecksSayWhichSystemCallsTheyNeed(t *testing.T) {
 	var said []string
 	for _, c := range check.All() {
@@ -63,7 +64,8 @@ func TestChecksSayWhichSystemCallsTheyNeed(t *testing.T) {
 					return true
 				}
 				found = true
-				if !slices.Contains(said, call) {
+				isCall := func(needed string) bool { return strings.ReplaceAll(needed, "_", "") == strings.ToLower(call) }
+				if !slices.ContainsFunc(said, isCall) {
 					t.Errorf("%s: the system call %s is in the Needs of no check", set.Position(n.Pos()), call)
 				}
 				return true
@@ -75,7 +77,7 @@ func TestChecksSayWhichSystemCallsTheyNeed(t *testing.T) {
 	}
 }
 
-// systemCall returns the system call that a node makes through package unix or syscall.
+// systemCall returns the function of package unix or syscall that a node calls, such as ClockGettime.
 func systemCall(n ast.Node) (name string, is bool) {
 	call, is := n.(*ast.CallExpr)
 	if !is {
@@ -89,7 +91,7 @@ func systemCall(n ast.Node) (name string, is bool) {
 	if !is || from.Name != "unix" && from.Name != "syscall" {
 		return "", false
 	}
-	return strings.ToLower(function.Sel.Name), true
+	return function.Sel.Name, true
 }
 
 // sandbox is what a unit leaves to its processes.

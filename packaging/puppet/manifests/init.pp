@@ -73,7 +73,7 @@
 # @param status_allow
 #   The networks that may read `/status`, besides loopback.
 # @param balancers
-#   The networks of the balancers. Clients elsewhere are told of a drain at once, and not waited for.
+#   The networks of the balancers. Clients elsewhere are not waited for.
 # @param services
 #   More services of the master's Status API, each on its own path.
 # @param fleet

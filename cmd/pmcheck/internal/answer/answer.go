@@ -22,22 +22,22 @@ const Serving = "Puppet Server is running."
 
 // Decide returns the answer for a service at a moment: for its mode and its verdict.
 //
-//	mode    spare   verdict serves   answer
-//	ready   any     yes              200 Puppet Server is running.
-//	ready   any     no               the code for unhealthy, 503 by default; body verdict: reason
-//	drain   yes     any              the code for drain, 503 by default; body drain
-//	maint   yes     any              the code for maint, 503 by default; body maint
-//	drain   no      any              as ready
-//	maint   no      any              as ready
+//	mode    may lose   verdict serves   answer
+//	ready   any        yes              200 Puppet Server is running.
+//	ready   any        no               the code for unhealthy, 503 by default; body verdict: reason
+//	drain   yes        any              the code for drain, 503 by default; body drain
+//	maint   yes        any              the code for maint, 503 by default; body maint
+//	drain   no         any              as ready
+//	maint   no         any              as ready
 //
-// Spare says that the balancer may lose the master. It is false only for a hold that is leaving, by
+// May lose says that the balancer may lose the master. It is false only for a hold that is leaving, by
 // the rule of package balancer.
 //
 // A code below 400 means healthy to a balancer, and comes with the body of a good
 // answer. A balancer that chooses such a code for a mode asks for the verdict only, and
 // gets the code only while the verdict serves. A balancer that chooses such a code for
 // unhealthy asks for the hold only.
-func Decide(m Moment, codes Codes, spare bool) Answer {
+func Decide(m Moment, codes Codes, mayLose bool) Answer {
 	codes = codes.Filled()
 
 	code := http.StatusOK
@@ -50,12 +50,12 @@ func Decide(m Moment, codes Codes, spare bool) Answer {
 		mode = drain.Maint
 		code = codes.Maint
 	}
-	if code >= http.StatusBadRequest && spare {
+	if code >= http.StatusBadRequest && mayLose {
 		return Answer{Code: code, Body: string(mode)}
 	}
 
 	if m.Verdict.Health.Serves() {
-		if !spare { // the balancer has to keep the master
+		if !mayLose { // the balancer has to keep the master
 			code = http.StatusOK
 		}
 		return Answer{Code: code, Body: Serving}

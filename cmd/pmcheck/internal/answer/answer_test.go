@@ -55,7 +55,7 @@ func TestDecideCombinesModeAndVerdict(t *testing.T) {
 		}
 		ready := Decide(Moment{Mode: drain.Ready, Verdict: v}, tt.codes, true)
 		if got := Decide(Moment{Mode: tt.mode, Verdict: v}, tt.codes, false); got != ready {
-			t.Errorf("%s, %s, %+v, no spare: got %+v, want %+v", tt.mode, tt.health, tt.codes, got, ready)
+			t.Errorf("%s, %s, %+v, must not lose it: got %+v, want %+v", tt.mode, tt.health, tt.codes, got, ready)
 		}
 	}
 }

@@ -10,7 +10,7 @@
 //
 //	may one more check keep the master?     the balancer that asks, by Rule
 //	does its view matter to the others?     Rule.matters: not if it hides the hold; nor of an only server, but for turns
-//	must it have let go of the master?      Hearing, and Counts; not OnlyServer while the hold is leaving
+//	must it have let go of the master?      Hearing, and Counts or MayCount; not OnlyServer while the hold is leaving
 //	does it forbid a command?               Hearing, WithAgents, OnlyServer, if it sends
 //	are its agents left to this master?     AllOnlyServer; AllStranded, be it for a moment; not beside MayCount
 //	does its view replace the fleet?        Decide: only if the setting balancers lists it
@@ -18,7 +18,7 @@
 //	does it follow a hold blindly?          Hearing, Blind: the fleet is asked once more
 //	does it show that others may serve?     Hearing, Pool
 //	does it keep the gate open?             Hearing, Sending, and not OnlyServer while the hold is leaving
-//	do its connections count?               not if OnlyServerAt its address
+//	do its connections count?               not if OnlyServerAt its address, while the hold is leaving
 //	are its sessions those of this master?  Counting, where the kernel does not show the connections
 package balancer
 

@@ -28,6 +28,11 @@ func (l List) any(condition func(b *Balancer) bool) bool {
 	return slices.ContainsFunc(l, func(b Balancer) bool { return condition(&b) })
 }
 
+// all reports whether there are balancers, and a condition is true for each of them.
+func (l List) all(condition func(b *Balancer) bool) bool {
+	return len(l) > 0 && !l.any(func(b *Balancer) bool { return !condition(b) })
+}
+
 // Current returns the balancers that still ask.
 func (l List) Current(now time.Time) List {
 	return l.keep(func(b *Balancer) bool { return !b.gone(now) })
@@ -100,15 +105,13 @@ func (l List) OnlyServer(now time.Time) List {
 // AllOnlyServer reports whether there are balancers, and none but this master can serve their agents. What only takes
 // turns has no agents.
 func (l List) AllOnlyServer(now time.Time) bool {
-	agents := l.WithAgents()
-	return len(agents) > 0 && !agents.any(func(b *Balancer) bool { return !b.OnlyServer(now) })
+	return l.WithAgents().all(func(b *Balancer) bool { return b.OnlyServer(now) })
 }
 
 // AllStranded reports whether there are balancers, and each of them sends its agents to this master because it has no
 // other server, be it for a moment.
 func (l List) AllStranded() bool {
-	agents := l.WithAgents()
-	return len(agents) > 0 && !agents.any(func(b *Balancer) bool { return b.View == nil || !b.View.Last() })
+	return l.WithAgents().all(func(b *Balancer) bool { return b.View != nil && b.View.Last() })
 }
 
 // Pool returns the balancers that show another server, expect one back, or have just started.
@@ -141,7 +144,7 @@ func (l List) Without(others List) List {
 
 // Trusted returns the balancers that the setting balancers lists. Any client can claim to be another balancer.
 func (l List) Trusted() List {
-	return l.keep(func(b *Balancer) bool { return b.Listed && b.Counts() })
+	return l.keep(func(b *Balancer) bool { return b.Listed })
 }
 
 // Decide reports whether views decide alone about a service in a mode: a trusted balancer shows or expects other
@@ -155,7 +158,7 @@ func (l List) Decide(service drain.Service, mode drain.Mode, now time.Time) bool
 // else, so a stop does not wait for their connections.
 func (l List) OnlyServerAt(source netip.Addr, now time.Time) bool {
 	there := l.keep(func(b *Balancer) bool { return b.Source == source })
-	return len(there) > 0 && !there.any(func(b *Balancer) bool { return !b.Listed || !b.OnlyServer(now) })
+	return there.all(func(b *Balancer) bool { return b.Listed && b.OnlyServer(now) })
 }
 
 // Sources returns the addresses of the balancers that send their view, each once.
@@ -168,9 +171,7 @@ func (l List) Sources() (list []netip.Addr) {
 	return list
 }
 
-// sort orders a list for people: by node, address and name.
-func (l List) sort() {
-	slices.SortStableFunc(l, func(x, y Balancer) int {
-		return cmp.Or(cmp.Compare(x.Node, y.Node), x.Source.Compare(y.Source), cmp.Compare(x.Name, y.Name))
-	})
+// inOrder orders balancers for people: by node, address and name.
+func inOrder(x, y *Balancer) int {
+	return cmp.Or(cmp.Compare(x.Node, y.Node), x.Source.Compare(y.Source), cmp.Compare(x.Name, y.Name))
 }

@@ -3,6 +3,7 @@ package balancer
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check/text"
@@ -11,10 +12,9 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// Rule decides which balancers may lose a master that is leaving. HAProxy works through its checks one
-// after the other, and says in each which servers it uses at that moment. So of two masters that leave
-// at once, the second to be checked sees that the first is out, and stays. The zero Rule stands for a master
-// that is not held.
+// Rule decides which balancers may lose a master that is leaving. HAProxy says in each check which servers it uses at
+// that moment. So of two masters that leave at once, the second to be checked sees that the first is out, and stays.
+// Two checks that are under way together cross: see TurnBackend. The zero Rule stands for a master that is not held.
 type Rule struct {
 	service drain.Service
 	leaving drain.Leaving
@@ -47,12 +47,7 @@ func NewRule(m answer.Moment, leaves func(service drain.Service) bool, maxOut an
 func (r Rule) Keeps(all List, budget bool) (list []blocker.Blocker) {
 	trial := r.mode == drain.Ready
 	if trial {
-		r.mode = drain.Drain
-		r.leaves = func(drain.Service) bool { return true }
-		r.leaving = drain.LeavingInTurn
-		if budget {
-			r.leaving = drain.LeavingBesideSpare
-		}
+		r = r.asIfLeaving(budget)
 	}
 
 	for i := range all {
@@ -72,6 +67,17 @@ func (r Rule) Keeps(all List, budget bool) (list []blocker.Blocker) {
 		list = append(list, why)
 	}
 	return list
+}
+
+// asIfLeaving returns the rule of a drain that begins now.
+func (r Rule) asIfLeaving(budget bool) Rule {
+	r.mode = drain.Drain
+	r.leaves = func(drain.Service) bool { return true }
+	r.leaving = drain.LeavingInTurn
+	if budget {
+		r.leaving = drain.LeavingBesideSpare
+	}
+	return r
 }
 
 // A Decision is how a check of a balancer is answered while a master is leaving.
@@ -176,11 +182,11 @@ func (r Rule) mustWait(b *Balancer, all List) (why blocker.Blocker, waits bool) 
 		return b.needs(blocker.Needed, "has had enough other servers in one check only"), true
 	}
 
-	for _, o := range r.others(b, all) {
+	for o := range r.others(b, all) {
 		if o.Unreadable {
 			return o.UnreadableView(), true
 		}
-		if !r.canDoWithout(&o) {
+		if !r.canDoWithout(o) {
 			return o.without(r.now), true
 		}
 		if o.Sends(r.now) && o.before(b) {
@@ -195,7 +201,7 @@ func (r Rule) mustWait(b *Balancer, all List) (why blocker.Blocker, waits bool) 
 func (r Rule) takesBack(b *Balancer, all List) (why blocker.Blocker, takesBack bool) {
 	// A balancer before this one has taken the master back, or has not let it go since the hold was set again. Another
 	// master may leave that one meanwhile, and then wait for this one, for ever.
-	for _, o := range r.others(b, all) {
+	for o := range r.others(b, all) {
 		if o.Sends(r.now) && o.before(b) {
 			return o.needs(blocker.Order, "comes first"), true
 		}
@@ -224,8 +230,16 @@ func (r Rule) canDoWithout(b *Balancer) bool {
 }
 
 // others returns the balancers whose views matter to balancer b.
-func (r Rule) others(b *Balancer, all List) List {
-	return all.keep(func(o *Balancer) bool { return o.key() != b.key() && r.matters(o) })
+func (r Rule) others(b *Balancer, all List) iter.Seq[*Balancer] {
+	return func(yield func(*Balancer) bool) {
+		for i := range all {
+			o := &all[i]
+			matters := o.key() != b.key() && r.matters(o)
+			if matters && !yield(o) {
+				return
+			}
+		}
+	}
 }
 
 // matters reports whether what a balancer says matters to the others. A balancer of which this is the only server keeps

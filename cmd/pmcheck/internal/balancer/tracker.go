@@ -25,7 +25,7 @@ const (
 // Tracker remembers the balancers that ask. It is safe for concurrent use; its zero value is ready.
 type Tracker struct {
 	mu     sync.Mutex
-	list   []*Balancer // in the order of their first checks
+	list   []*Balancer // sorted by inOrder
 	unseen time.Time   // until when a client may ask that is not in the list
 }
 
@@ -140,6 +140,7 @@ func (t *Tracker) admit(b Balancer, now time.Time) *Balancer {
 		return nil
 	}
 	t.list = append(t.list, &b)
+	slices.SortStableFunc(t.list, inOrder)
 	return &b
 }
 
@@ -150,9 +151,9 @@ func (t *Tracker) makeRoom(b Balancer, now time.Time) bool {
 		return t.makeRoomInAll(b, now)
 	}
 
-	own := network(b.Source)
+	own := Network(b.Source)
 	sharesAddress := func(o *Balancer) bool { return !o.Listed && o.Source == b.Source }
-	sharesNetwork := func(o *Balancer) bool { return !o.Listed && network(o.Source) == own }
+	sharesNetwork := func(o *Balancer) bool { return !o.Listed && Network(o.Source) == own }
 	return t.makeRoomAmong(sharesAddress, maxPerAddress, now) &&
 		t.makeRoomAmong(sharesNetwork, maxPerNetwork, now) &&
 		t.makeRoomInAll(b, now)
@@ -186,12 +187,12 @@ func (t *Tracker) makeRoomInAll(b Balancer, now time.Time) bool {
 	shares := map[netip.Prefix]int{} // of networks that are not listed
 	for _, o := range t.list {
 		if !o.Listed {
-			shares[network(o.Source)]++
+			shares[Network(o.Source)]++
 		}
 	}
 	most := largest(shares)
-	isFairer := b.Listed || shares[most] > shares[network(b.Source)]+1
-	ofMost := func(o *Balancer) bool { return !o.Listed && network(o.Source) == most }
+	isFairer := b.Listed || shares[most] > shares[Network(b.Source)]+1
+	ofMost := func(o *Balancer) bool { return !o.Listed && Network(o.Source) == most }
 	return isFairer && t.forgetOldest(ofMost)
 }
 
@@ -262,9 +263,9 @@ func (t *Tracker) Restore(list List, now time.Time) {
 	}
 }
 
-// network returns the network whose addresses may all belong to one client: the /64 of an IPv6
+// Network returns the network whose addresses may all belong to one client: the /64 of an IPv6
 // address, or the IPv4 address alone.
-func network(source netip.Addr) netip.Prefix {
+func Network(source netip.Addr) netip.Prefix {
 	n, _ := source.Prefix(min(64, source.BitLen())) // the zero Prefix for an invalid address
 	return n
 }
@@ -282,7 +283,6 @@ func (t *Tracker) copies() List {
 	for _, b := range t.list {
 		list = append(list, *b)
 	}
-	list.sort()
 	return list
 }
 

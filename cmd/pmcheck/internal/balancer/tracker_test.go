@@ -327,7 +327,7 @@ func TestACrowdEvictsNoBalancer(t *testing.T) {
 	ask("203.0.113.3", 0, Check{Header: "lb3"})
 	list, count := b.All().Current(now), map[string]int{}
 	for _, known := range list {
-		count[network(known.Source).Addr().String()]++
+		count[Network(known.Source).Addr().String()]++
 	}
 	if len(list) != maxBalancers {
 		t.Errorf("%d are remembered, want %d", len(list), maxBalancers)

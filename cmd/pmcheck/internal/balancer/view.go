@@ -12,8 +12,8 @@ import (
 const StateHeader = "X-Haproxy-Server-State"
 
 // TellTimes is how many refusals in a row take a master out of a balancer that
-// does not send its view. HAProxy's default fall is 3, and no known balancer has
-// a higher default.
+// does not send its view: HAProxy's default fall. balancers.md says that it must need
+// no more.
 const TellTimes = 3
 
 // Bounds on what is taken from a header.

@@ -12,7 +12,7 @@ import (
 	"github.com/pmcheck/pmcheck/check/text"
 )
 
-// Kind says what a Blocker is.
+// Kind says what is in the way.
 type Kind string
 
 // The kinds of blockers.

@@ -77,7 +77,7 @@ func (endless) Read(b []byte) (int, error) { return len(b), nil }
 
 // FuzzUsage: an answer of the database is refused, or is one whose texts can be shown and are short.
 func FuzzUsage(f *testing.F) {
-	f.Add([]byte(`{"allowed": 1, "out": 1, "forced": 0, "held": true, "slots": [{"master": "puppet1.example.com",
+	f.Add([]byte(`{"allowed": 1, "out": 1, "forced": 0, "has_slot": true, "slots": [{"master": "puppet1.example.com",
 		"since": "2026-11-26T12:00:00.123456+00:00", "reason": "\u001b[2J", "by": "alice", "forced": false,
 		"recorded": true, "own": true, "lapsed": false}]}`))
 	f.Add([]byte(`{"slots": null, "Slots": [{}], "SLOTS": []}`))

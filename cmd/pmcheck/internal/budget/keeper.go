@@ -105,7 +105,7 @@ func (k *Keeper) pause(step Step, known Status) time.Duration {
 	}
 
 	// The database does not take a claim back that is younger than Settle.
-	isYoung := step == Return && known.Held
+	isYoung := step == Return && known.HasSlot
 	if isYoung {
 		return Settle
 	}

@@ -15,7 +15,7 @@ import (
 
 func TestAKeeperAsksAgain(t *testing.T) {
 	hour, minute := config.Budget{Lapse: time.Hour}, config.Budget{Lapse: time.Minute}
-	holds := Status{Reachable: true, Usage: Usage{Held: true}}
+	holds := Status{Reachable: true, Usage: Usage{HasSlot: true}}
 	for _, tt := range []struct {
 		name     string
 		settings config.Budget
@@ -25,7 +25,7 @@ func TestAKeeperAsksAgain(t *testing.T) {
 	}{
 		{"every minute", hour, Look, Status{Reachable: true}, time.Minute},
 		{"six times before a claim lapses", minute, Renew, holds, 10 * time.Second},
-		{"soon, if it was not answered", hour, Renew, Status{Usage: Usage{Held: true}}, 10 * time.Second},
+		{"soon, if it was not answered", hour, Renew, Status{Usage: Usage{HasSlot: true}}, 10 * time.Second},
 		{"soon, if its claim is too young to return", hour, Return, holds, Settle},
 		{"no sooner, once it is returned", hour, Return, Status{Reachable: true}, time.Minute},
 	} {

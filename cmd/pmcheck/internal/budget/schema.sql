@@ -121,7 +121,7 @@ language sql volatile set search_path = pg_catalog, pg_temp as $$
     'allowed', pmcheck.allowed(of_pool, max_out),
     'out', count(*) filter (where not lapsed),
     'forced', count(*) filter (where not lapsed and s.forced),
-    'held', coalesce(bool_or(s.master = me), false),
+    'has_slot', coalesce(bool_or(s.master = me), false),
     'slots', coalesce(json_agg(json_build_object(
       'master', s.master, 'since', s.since, 'reason', s.reason, 'by', s.by, 'forced', s.forced, 'recorded', s.recorded,
       'own', s.master = me, 'lapsed', lapsed) order by s.since, s.master), '[]'))

@@ -55,11 +55,11 @@ func (s Slot) String() string {
 
 // Usage is what the database says of a pool.
 type Usage struct {
-	Allowed int    `json:"allowed"` // masters that may be out, by this one's configuration
-	Out     int    `json:"out"`     // masters that are out and count
-	Forced  int    `json:"forced"`  // how many of these were too many
-	Held    bool   `json:"held"`    // the master that reads this has a slot
-	Slots   []Slot `json:"slots"`   // the oldest first
+	Allowed int    `json:"allowed"`  // masters that may be out, by this one's configuration
+	Out     int    `json:"out"`      // masters that are out and count
+	Forced  int    `json:"forced"`   // how many of these were too many
+	HasSlot bool   `json:"has_slot"` // the master that reads this has a slot
+	Slots   []Slot `json:"slots"`    // the oldest first
 }
 
 // Own returns the slot of the master that read the usage, and whether there is one.

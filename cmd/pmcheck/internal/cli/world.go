@@ -40,7 +40,7 @@ func worldOf(c config.Config) leave.World {
 		Status:      client.Daemon{Socket: c.Socket}.Now,
 		Every:       client.FollowEvery,
 		Runs:        func(ctx context.Context) bool { return daemonRuns(ctx, c.Listen) },
-		Connections: func() ([]sockets.Connection, error) { return sockets.Connections(c.Probe.Address) },
+		Connections: func(probed string) ([]sockets.Connection, error) { return sockets.Connections(served(c, probed)) },
 		Holds:       c.Store(),
 		MaxOut:      c.MaxOut,
 		Fleet:       fleet.Asker(c.Fleet, c.Probe.Certname),
@@ -49,6 +49,14 @@ func worldOf(c config.Config) leave.World {
 		w.Claim = budget.New(c).Claim
 	}
 	return w
+}
+
+// served returns the address where agents reach the master: where the daemon has found it, if no source names it.
+func served(c config.Config, probed string) string {
+	if c.Probe.Assumed && probed != "" {
+		return probed
+	}
+	return c.Probe.Address
 }
 
 func hostOf(c *cli.Context) *host {

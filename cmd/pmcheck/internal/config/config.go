@@ -117,8 +117,7 @@ func (p Probe) Longest() time.Duration { return max(p.Timeout, p.Timeout/3+check
 // Puppet Server stops and after it has started; its own timeouts are above the
 // largest values here.
 type Guard struct {
-	// Turn is how long a stop waits for its turn: for servers that are expected back,
-	// and for a window in which no other master leaves.
+	// Turn is how long a stop waits for its turn: for servers that are expected back.
 	Turn time.Duration `yaml:"turn" min:"0s" max:"1h"`
 	// Wait is how long a stop waits, once drained, until agents have left.
 	Wait time.Duration `yaml:"wait" min:"0s" max:"1h"`

@@ -64,8 +64,8 @@ func (d *Daemon) logBudget(before, known budget.Status, err error) {
 		return
 	}
 
-	if !before.Reachable || known.Held != before.Held {
-		d.log.Info("the database of the budget answers", "pool", known.Pool, "held", known.Held, "out", known.Out,
+	if !before.Reachable || known.HasSlot != before.HasSlot {
+		d.log.Info("the database of the budget answers", "pool", known.Pool, "has_slot", known.HasSlot, "out", known.Out,
 			"allowed", known.Allowed)
 	}
 }

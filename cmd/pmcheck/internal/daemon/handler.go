@@ -86,7 +86,7 @@ func (d *Daemon) check(w http.ResponseWriter, r *http.Request, service drain.Ser
 		return
 	}
 
-	decide := func(spare bool) answer.Answer { return answer.Decide(moment, codes, spare) }
+	decide := func(mayLose bool) answer.Answer { return answer.Decide(moment, codes, mayLose) }
 	if wantsPage(r) && d.mayReadStatus(r) { // and is not counted as a balancer
 		d.servePage(w, decide(true).Code)
 		return
@@ -94,7 +94,7 @@ func (d *Daemon) check(w http.ResponseWriter, r *http.Request, service drain.Ser
 
 	settings := d.settings.Load() // once: a reload may replace them meanwhile
 	byView := moment.Leaving == drain.LeavingByView
-	a := decide(!byView) // of a client that is no balancer, no view counts
+	a := decide(!byView) // a client that is no balancer has no say
 	shift := time.Duration(0)
 	if tracker := d.tracker(settings, r); tracker != nil {
 		c := balancer.Check{

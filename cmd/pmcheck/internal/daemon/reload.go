@@ -136,11 +136,11 @@ func (d *Daemon) use(loaded *config.Loaded) {
 
 // believe has the clients count as balancers that the configuration lists now.
 func (d *Daemon) believe(before, now []netip.Prefix) {
+	d.balancers.Believe(now)
 	if slices.Equal(before, now) {
 		return
 	}
 
-	d.balancers.Believe(now)
 	d.unlisted.Forget()
 	// Those that are listed now, and were not, have not been heard.
 	believedAll := len(before) == 0

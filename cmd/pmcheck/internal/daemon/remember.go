@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"net/netip"
 	"time"
 
 	"github.com/pmcheck/pmcheck/check"
@@ -22,6 +23,7 @@ const rememberEvery = 10 * time.Second
 type memory struct {
 	Saved        time.Time      `json:"saved"`
 	ListensSince time.Time      `json:"listens_since"`
+	Believed     []netip.Prefix `json:"believed"` // the setting balancers
 	Balancers    balancer.Saved `json:"balancers"`
 	Master       masterMemory   `json:"master"`
 }
@@ -55,6 +57,7 @@ func (d *Daemon) leaves() memory {
 	return memory{
 		Saved:        time.Now(),
 		ListensSince: *d.listens.Load(),
+		Believed:     d.settings.Load().Balancers,
 		Balancers:    d.balancers.All().Save(),
 		Master:       masterMemory{Good: good, Stuck: stuckPool(known.Stuck), Address: known.Address},
 	}
@@ -88,7 +91,7 @@ func (d *Daemon) recall(now time.Time) {
 		d.listens.Store(&m.ListensSince)
 	}
 	d.balancers.Restore(m.Balancers.List(), now)
-	d.balancers.Believe(d.settings.Load().Balancers)
+	d.believe(m.Believed, d.settings.Load().Balancers)
 	d.monitor.Recall(m.Master.memory())
 }
 

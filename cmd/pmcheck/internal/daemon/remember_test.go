@@ -54,8 +54,20 @@ func TestRestartForgetsNoBalancer(t *testing.T) {
 	r.config.Balancers = []netip.Prefix{netip.MustParsePrefix("198.51.100.1/32")}
 	r.stop()
 	r.run()
-	if s := r.Status(time.Now()); len(s.Balancers) != 0 {
+	s := r.Status(time.Now())
+	if len(s.Balancers) != 0 {
 		t.Errorf("restored %+v, which the setting balancers excludes", s.Balancers)
+	}
+	if !s.ListensSince.Equal(began) {
+		t.Errorf("each client was heard, but those that are listed now since %s, want %s", s.ListensSince, began)
+	}
+
+	r.config.Balancers = append(r.config.Balancers, netip.MustParsePrefix("198.51.100.2/32"))
+	r.stop()
+	restarted := time.Now()
+	r.run()
+	if since := r.Status(time.Now()).ListensSince; since.Before(restarted) {
+		t.Errorf("a balancer that was not listed has been heard since %s, before the restart at %s", since, restarted)
 	}
 }
 

@@ -11,12 +11,15 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/balancer"
 )
 
 // crowd is a listener that refuses clients that are not allowed, and never keeps more
 // than max connections. At the next connection it closes the oldest connection of the
 // origin that has the most. A real check lasts milliseconds, so that connection is idle
-// or hostile; only thousands of new origins a second can cost a check, which allow prevents.
+// or hostile; only as many origins as there may be connections can cost a check, which
+// allow prevents.
 type crowd struct {
 	net.Listener
 	allowed func(client netip.Addr) bool // nil means every client
@@ -29,11 +32,14 @@ type crowd struct {
 	count map[origin]*int
 }
 
-// origin is who shares connections: an address, or a user of this host on the unix socket.
+// origin is who shares connections: a network whose addresses one client may have, or a user of this host on the unix
+// socket.
 type origin struct {
-	address netip.Addr
+	network netip.Prefix
 	user    uint32
 }
+
+func originOf(client netip.Addr) origin { return origin{network: balancer.Network(client)} }
 
 // Accept returns the next connection from an allowed client.
 func (l *crowd) Accept() (net.Conn, error) {
@@ -46,20 +52,20 @@ func (l *crowd) Accept() (net.Conn, error) {
 		admitted := &conn{Conn: c, crowd: l}
 		switch c := c.(type) {
 		case *net.TCPConn:
-			admitted.origin.address = Address(c.RemoteAddr().(*net.TCPAddr).AddrPort())
+			admitted.client = Address(c.RemoteAddr().(*net.TCPAddr).AddrPort())
+			admitted.origin = originOf(admitted.client)
 		case *net.UnixConn:
 			admitted.origin.user = user(c)
 		}
 
-		client := admitted.origin.address
-		if l.allowed != nil && !l.allowed(client) {
-			l.refuse(Refusal{Client: client, By: ByAllow}) // it is counted before it notices
+		if l.allowed != nil && !l.allowed(admitted.client) {
+			l.refuse(Refusal{Client: admitted.client, By: ByAllow}) // it is counted before it notices
 			c.Close()
 			continue
 		}
 
 		if evicted := l.admit(admitted); evicted != nil {
-			l.refuse(Refusal{Client: evicted.origin.address, By: ByLimit})
+			l.refuse(Refusal{Client: evicted.client, By: ByLimit})
 			evicted.Conn.Close() // its reader sees the end and closes it properly
 		}
 		return admitted, nil
@@ -104,9 +110,9 @@ func (l *crowd) refuse(r Refusal) {
 // there is no other place that sees them all.
 func (l *crowd) note(c *conn, answer []byte) {
 	r := Refusal{
-		Client: c.origin.address,
+		Client: c.client,
 		By:     ByRequest,
-		Asked:  c.asked[:c.begun],
+		Asked:  c.asked[:c.askedLen],
 	}
 
 	switch code(answer) {
@@ -141,15 +147,16 @@ func (l *crowd) remove(c *conn) bool {
 type conn struct {
 	net.Conn
 	crowd    *crowd
+	client   netip.Addr // of a client over TCP
 	origin   origin
 	siblings *int // how many connections of the origin are open
 
-	asked    [maxAsked]byte // the beginning of what the client sent
-	begun    int            // how much of asked is filled
-	read     bool           // the request has been read
-	unread   []byte         // what net/http has not read of a request that arrived in pieces
-	gone     atomic.Bool    // the client has ended, or its time was over, before its request was whole
-	answered bool           // the answer has begun
+	asked      [maxAsked]byte // the beginning of what the client sent
+	askedLen   int            // how much of asked is filled
+	read       bool           // the request has been read
+	unread     []byte         // what net/http has not read of a request that arrived in pieces
+	endedEarly atomic.Bool    // the client has ended, or its time was over, before its request was whole
+	answered   bool           // the answer has begun
 }
 
 // Read returns the request once it is whole: nothing depends on how TCP has cut it. The time for that is net/http's.
@@ -195,8 +202,8 @@ func (c *conn) readOn(b []byte, n int) (int, error) {
 // noteRead notes that the request has been read, or what there is of it before an error.
 func (c *conn) noteRead(request []byte, err error) {
 	c.read = true
-	c.begun = copy(c.asked[:], request)
-	c.gone.Store(err != nil)
+	c.askedLen = copy(c.asked[:], request)
+	c.endedEarly.Store(err != nil)
 }
 
 // Write writes a part of the answer.
@@ -207,7 +214,7 @@ func (c *conn) Write(b []byte) (int, error) {
 
 	c.answered = true
 	answer := versioned(b)
-	if !c.gone.Load() { // net/http writes 400 then, too
+	if !c.endedEarly.Load() { // net/http writes 400 then, too
 		c.crowd.note(c, answer)
 	}
 
@@ -221,11 +228,11 @@ func (c *conn) Close() error {
 	wasOpen := c.crowd.remove(c)
 	c.crowd.mu.Unlock()
 
-	if wasOpen && c.gone.Load() { // a connection that was not open has made room for another
+	if wasOpen && c.endedEarly.Load() { // a connection that was not open has made room for another
 		c.crowd.refuse(Refusal{
-			Client: c.origin.address,
+			Client: c.client,
 			By:     BySilence,
-			Asked:  c.asked[:c.begun],
+			Asked:  c.asked[:c.askedLen],
 		})
 	}
 	return c.Conn.Close()

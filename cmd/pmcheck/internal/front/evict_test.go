@@ -2,6 +2,7 @@ package front
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -91,5 +92,24 @@ func TestSlowClientsDoNotBlockBalancers(t *testing.T) {
 	}
 	if n := evicted.Load(); n < 4*slots {
 		t.Errorf("%d connections were said to be refused, want at least %d", n, 4*slots)
+	}
+}
+
+// TestAnIPv6NetworkIsOneOrigin: whoever has a /64 has as many addresses as he likes, and a HAProxy may have two checks
+// under way.
+func TestAnIPv6NetworkIsOneOrigin(t *testing.T) {
+	l := crowd{max: slots, count: map[origin]*int{}}
+	connect := func(address string) (evicted *conn) {
+		client := netip.MustParseAddr(address)
+		return l.admit(&conn{client: client, origin: originOf(client)})
+	}
+
+	connect("2001:db8:1::1")
+	connect("2001:db8:1::1")
+	for i := range 3 * slots {
+		evicted := connect(fmt.Sprintf("2001:db8:2::%x", i))
+		if evicted != nil && evicted.client == netip.MustParseAddr("2001:db8:1::1") {
+			t.Fatal("the balancer has made room")
+		}
 	}
 }

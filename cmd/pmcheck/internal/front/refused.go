@@ -17,7 +17,7 @@ import (
 // Refused are the clients that were refused since the daemon started.
 type Refused struct {
 	Allow int64 `json:"allow"` // connections from an address that is not in the setting allow, which are closed
-	Limit int64 `json:"limit"` // connections of the address with the most, when there were too many
+	Limit int64 `json:"limit"` // connections of the address, or IPv6 /64, with the most, when there were too many
 	// Request are the requests that were answered 400 or 405, of clients that look like balancers: they send a view, or
 	// ask again and again.
 	Request int64 `json:"request"`
@@ -33,7 +33,7 @@ type RefusedClient struct {
 	By     Reason     `json:"reason"`            // allow, limit, request or silence
 	Code   int        `json:"code,omitempty"`    // the answer, if by request
 	Asked  string     `json:"request,omitempty"` // what it sent last: the first line, made printable
-	// Balancer is set if the client looks like one. By allow and by the limit every client does: nothing is known of it.
+	// Balancer is set if the client looks like one. Under allow and the limit every client does: nothing is known of it.
 	Balancer bool      `json:"balancer"`
 	Count    int64     `json:"count"` // how often it happened since it began
 	Since    time.Time `json:"since"` // when it began
@@ -48,7 +48,7 @@ func (r RefusedClient) String() string {
 	why := "it is not in allow"
 	switch r.By {
 	case ByLimit:
-		why = "it had the most connections"
+		why = "its address, or its IPv6 /64, had the most connections"
 	case ByRequest:
 		why = fmt.Sprintf("it asks %q, which is answered %d", r.Asked, r.Code)
 	case BySilence:
@@ -60,9 +60,9 @@ func (r RefusedClient) String() string {
 	return fmt.Sprintf("%s was refused since %s, %d×: %s", r.Source, r.Since.Local().Format(time.DateTime), r.Count, why)
 }
 
-// balances reports whether the client looks like a balancer: it goes on at a balancer's pace, whatever it sends. A
-// request with check-send-proxy is never the same twice.
-func (r RefusedClient) balances() bool {
+// looksLikeBalancer reports whether the client goes on at a balancer's pace, whatever it sends. A request with
+// check-send-proxy is never the same twice.
+func (r RefusedClient) looksLikeBalancer() bool {
 	return !r.isPaced() || r.viewed || r.tries >= balancer.TellTimes
 }
 
@@ -121,10 +121,12 @@ func (r *Refusals) Note(refused Refusal, now time.Time) {
 	defer r.mu.Unlock()
 
 	f := r.find(refused.Client, refused.By, now)
-	if refused.By == ByRequest && !f.ask(refused) {
-		return
-	}
-	if refused.By == BySilence {
+	switch refused.By {
+	case ByRequest:
+		if !f.ask(refused) {
+			return
+		}
+	case BySilence:
 		f.Asked = silence(refused.Asked)
 	}
 	if f.isPaced() {
@@ -132,20 +134,22 @@ func (r *Refusals) Note(refused Refusal, now time.Time) {
 	}
 	f.Count++
 	f.Last = now
+	if f.looksLikeBalancer() {
+		*r.known.count(refused.By)++
+	}
+}
 
-	switch refused.By {
+// count returns the counter of a reason.
+func (r *Refused) count(by Reason) *int64 {
+	switch by {
 	case ByAllow:
-		r.known.Allow++
+		return &r.Allow
 	case ByLimit:
-		r.known.Limit++
+		return &r.Limit
 	case ByRequest:
-		if f.balances() {
-			r.known.Request++
-		}
-	case BySilence:
-		if f.balances() {
-			r.known.Silence++
-		}
+		return &r.Request
+	default:
+		return &r.Silence
 	}
 }
 
@@ -219,7 +223,7 @@ func (r *Refusals) At(now time.Time) Refused {
 	known := r.known
 	known.From = slices.Clone(known.From)
 	for i := range known.From {
-		known.From[i].Balancer = known.From[i].balances()
+		known.From[i].Balancer = known.From[i].looksLikeBalancer()
 	}
 	slices.SortStableFunc(known.From, func(a, b RefusedClient) int {
 		if a.Balancer != b.Balancer {

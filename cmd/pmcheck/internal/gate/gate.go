@@ -5,8 +5,9 @@
 // Gate.Run follows the holds, Decide says whether they close the gate, and table.go has
 // its rules in nftables.
 //
-// The gate fails open. What it cannot read or find out leaves the port open, and it
-// removes its table when it stops.
+// The gate fails open: a hold that it cannot read leaves the port open, and it removes its
+// table when it stops. Once a hold is firm, a daemon that does not answer keeps it open no
+// longer.
 package gate
 
 import (

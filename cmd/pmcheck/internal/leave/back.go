@@ -37,7 +37,7 @@ func Back(ctx context.Context, w World, limit time.Duration, holders ...string) 
 
 	began := time.Now()
 	late, err := w.waitUntilClear(ctx, limit, 0, func(s status.Status) []status.Blocker {
-		if s.Healthy(began) {
+		if s.ServesSince(began) {
 			return nil
 		}
 		v := s.Master().Verdict

@@ -13,8 +13,8 @@ import "time"
 //	its balancers, it is young     status.HeardAll            status.HeardUsual
 //	daemon, the hold is firm       at once                    at once: nothing that it says would change
 //	database of the budget         refused                    databaseTime, then the fleet is asked
-//	fleet, views show servers      muteTime                   muteTime
-//	fleet, and no view shows any   as long as it lasts        its turn
+//	fleet, each view shows servers muteTime                   muteTime
+//	fleet, else                    as long as it lasts        its turn
 //	a balancer that is forgotten,  as long as it lasts        its turn
 //	or that cannot be read
 //	perhaps a balancer             balancer.TellTimes, or until it is silent

@@ -41,7 +41,7 @@ type Facts struct {
 	Own  drain.Hold // the hold of this departure as it was written last; zero while there is none
 	Held time.Time  // when it was written first
 	Gone bool       // another party has lifted or replaced it
-	// Connections are those to the master while it is held. Uncounted says why they are not known.
+	// Connections are those to the master once it is out. Uncounted says why they are not known.
 	Connections []sockets.Connection
 	Uncounted   error
 
@@ -75,10 +75,11 @@ func (f Facts) unansweredSince() time.Time {
 	return f.Lost
 }
 
-// agents returns the connections that may be agents'. A silent daemon does not say which connection is its own, which
-// would look like an agent's until the wait is over.
+// agents returns the connections that may be agents'. If a silent daemon did not say last which connection is its own,
+// all from this host are left out: its own one would look like an agent's until the wait is over.
 func (f Facts) agents() []sockets.Connection {
-	if !f.isSilent() {
+	saysWhich := len(f.Status.Probe.Connections) > 0
+	if !f.isSilent() || saysWhich {
 		return f.Connections
 	}
 	var fromElsewhere []sockets.Connection
@@ -89,6 +90,9 @@ func (f Facts) agents() []sockets.Connection {
 	}
 	return fromElsewhere
 }
+
+// errNotCounted is why the connections are not known before the master is out.
+var errNotCounted = errors.New("the connections of the master have not been counted yet")
 
 // observe looks at everything. What the last step asked of the budget or the fleet is in seen already.
 func (d *departure) observe(ctx context.Context) Facts {
@@ -102,7 +106,10 @@ func (d *departure) observe(ctx context.Context) Facts {
 	d.observeDaemon(ctx)
 	if f.Own.Mode != "" {
 		f.Gone = d.world.Holds.Read().Lacks(f.Own)
-		f.Connections, f.Uncounted = d.world.Connections()
+	}
+	f.Connections, f.Uncounted = nil, errNotCounted
+	if d.state.isOut() { // the kernel walks through all its sockets
+		f.Connections, f.Uncounted = d.world.Connections(f.Status.Probe.Address)
 	}
 	f.Now = time.Now()
 

@@ -52,8 +52,8 @@ func (d *decision) fleet() Step {
 
 // waitForFleet waits, and says for what.
 func (d *decision) waitForFleet(format string, args ...any) Step {
-	step, is := d.judge(blocker.Only(blocker.Needed, format, args...), 0)
-	if is == decided {
+	step, result := d.judge(blocker.Only(blocker.Needed, format, args...), 0)
+	if result == decided {
 		return step
 	}
 	return d.withoutFleet()
@@ -64,8 +64,8 @@ func (d *decision) waitForFleet(format string, args ...any) Step {
 func (d *decision) keptByFleet(blockers []status.Blocker) Step {
 	d.state.paused = false
 	d.state.ask = d.facts.Now.Add(fleetPause)
-	step, is := d.judge(blockers, 0)
-	if is == over {
+	step, result := d.judge(blockers, 0)
+	if result == over {
 		return d.withoutFleet()
 	}
 	isHeld := d.facts.Own.Mode != ""
@@ -105,7 +105,7 @@ func (d *decision) noteFleet() {
 
 	silent := strings.Join(s.fleet.Silent, ", ")
 	if silent != "" && silent != s.silent {
-		d.note("of the fleet do not answer: " + silent)
+		d.note("no answer from the fleet's " + silent)
 	}
 	s.silent = silent
 }

@@ -18,7 +18,7 @@ const outAfter = time.Minute
 // without a hold, and why it is out.
 func KeepSlot(s status.Status) (step budget.Step, reason string) {
 	master := s.Master()
-	hasSlot := s.Budget != nil && s.Budget.Held
+	hasSlot := s.Budget != nil && s.Budget.HasSlot
 	// A master that its balancers keep although it would leave is not out.
 	isKept := master.InService() && !hasSlot
 	for _, h := range s.Holds {

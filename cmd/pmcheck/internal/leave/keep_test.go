@@ -31,7 +31,7 @@ func TestKeepSlot(t *testing.T) {
 	down := func(s *status.Status) {
 		s.Services[0].Departure.Return = blocker.Only(blocker.Balancer, "lb1 does not send yet")
 	}
-	has := func(s *status.Status) { s.Budget = &status.BudgetStatus{Usage: budget.Usage{Held: true}} }
+	has := func(s *status.Status) { s.Budget = &status.BudgetStatus{Usage: budget.Usage{HasSlot: true}} }
 	by := func(service drain.Service, mode drain.Mode) change {
 		return func(s *status.Status) {
 			s.Holds = []drain.Hold{{Holder: "operator", Service: service, Mode: mode, Reason: "kernel"}}

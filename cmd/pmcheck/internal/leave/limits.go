@@ -32,7 +32,7 @@ const (
 // from the last time that a server came back or a slot changed hands, so it lasts as long as others come back.
 type times struct {
 	began     time.Time
-	told      time.Time // when every balancer had let go, or the way out went on regardless; zero before that
+	out       time.Time // when every balancer had let go, or the way out went on regardless; zero before that
 	firm      time.Time // when the hold became firm
 	hostStops time.Time // since when the host has been seen to shut down; zero if it does not
 	turnEnd   time.Time // when the turn is over
@@ -87,7 +87,7 @@ func (t times) endOfSlot(limits config.Guard) time.Time {
 
 // endOfIdling returns until when a stop waits for the last agent.
 func (t times) endOfIdling(limits config.Guard) time.Time {
-	end := t.told.Add(limits.Wait)
+	end := t.out.Add(limits.Wait)
 	if t.hostStops.IsZero() {
 		return end
 	}

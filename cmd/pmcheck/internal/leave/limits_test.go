@@ -26,24 +26,24 @@ func TestThePhasesOfAStopEnd(t *testing.T) {
 	at := func(minutes float64) time.Time { return began.Add(time.Duration(minutes * float64(time.Minute))) }
 	const usual, short, none = 20 * time.Minute, 2 * time.Minute, 0
 	for _, tt := range []struct {
-		name   string
-		turn   time.Duration
-		renew  []float64 // minutes at which a server came back
-		toldAt float64   // when the balancers had let go
-		stops  float64   // since when the host stops; 0 if it does not
+		name  string
+		turn  time.Duration
+		renew []float64 // minutes at which a server came back
+		outAt float64   // when the balancers had let go
+		stops float64   // since when the host stops; 0 if it does not
 		// When the phases end, in minutes.
-		slot, told, idle float64
+		slot, out, idle float64
 	}{
-		{name: "a stop", turn: usual, toldAt: 1, slot: 30, told: 20, idle: 6},
-		{name: "a server came back", turn: usual, renew: []float64{15}, toldAt: 30, slot: 45, told: 35, idle: 35},
-		{name: "servers came back all the time", turn: usual, renew: []float64{239}, toldAt: 239, slot: 240, told: 240,
+		{name: "a stop", turn: usual, outAt: 1, slot: 30, out: 20, idle: 6},
+		{name: "a server came back", turn: usual, renew: []float64{15}, outAt: 30, slot: 45, out: 35, idle: 35},
+		{name: "servers came back all the time", turn: usual, renew: []float64{239}, outAt: 239, slot: 240, out: 240,
 			idle: 244},
-		{name: "a short turn", turn: short, toldAt: 1, slot: 12, told: 2, idle: 6},
-		{name: "no turn", turn: none, slot: 0, told: 0, idle: 5},
-		{name: "no turn, and the host stops", turn: none, stops: 1, toldAt: 1, slot: 0, told: 0, idle: 5.5},
-		{name: "the host stops", turn: usual, stops: 10, toldAt: 11, slot: 12.5, told: 12.5, idle: 14.5},
-		{name: "the host stops after its turn", turn: usual, stops: 22, toldAt: 26, slot: 24.5, told: 20, idle: 26.5},
-		{name: "the host stops, and its agents are late", turn: usual, stops: 10, toldAt: 8, slot: 12.5, told: 12.5,
+		{name: "a short turn", turn: short, outAt: 1, slot: 12, out: 2, idle: 6},
+		{name: "no turn", turn: none, slot: 0, out: 0, idle: 5},
+		{name: "no turn, and the host stops", turn: none, stops: 1, outAt: 1, slot: 0, out: 0, idle: 5.5},
+		{name: "the host stops", turn: usual, stops: 10, outAt: 11, slot: 12.5, out: 12.5, idle: 14.5},
+		{name: "the host stops after its turn", turn: usual, stops: 22, outAt: 26, slot: 24.5, out: 20, idle: 26.5},
+		{name: "the host stops, and its agents are late", turn: usual, stops: 10, outAt: 8, slot: 12.5, out: 12.5,
 			idle: 13},
 	} {
 		limits := turnOf(tt.turn)
@@ -51,11 +51,11 @@ func TestThePhasesOfAStopEnd(t *testing.T) {
 		for _, minutes := range tt.renew {
 			p = p.renewed(tt.turn, at(minutes), LongestTurn)
 		}
-		p.told = at(tt.toldAt)
+		p.out = at(tt.outAt)
 		if tt.stops > 0 {
 			p.hostStops = at(tt.stops)
 		}
-		for of, want := range map[Phase]float64{PhaseSlot: tt.slot, PhaseTold: tt.told, PhaseIdle: tt.idle} {
+		for of, want := range map[Phase]float64{PhaseSlot: tt.slot, PhaseOut: tt.out, PhaseIdle: tt.idle} {
 			if got := p.endOf(of, limits); !got.Equal(at(want)) {
 				t.Errorf("%s: phase %d ends after %s, want %v minutes", tt.name, of, got.Sub(began), want)
 			}

@@ -114,16 +114,17 @@ func (d *decision) nameOthers(level drain.Leaving) {
 	}
 }
 
-// remaining returns the balancers that have not let go and, once all have, the agents that have not finished.
+// remaining returns the balancers that have not let go and, once no more is waited for, the agents that have not
+// finished.
 func (d *decision) remaining() []status.Blocker {
 	f := d.facts
 	if f.Unanswered != nil {
 		return d.unattended()
 	}
-	if d.state.isTold() && f.Uncounted != nil {
+	if d.state.isOut() && f.Uncounted != nil {
 		return blocker.NotKnown(f.Uncounted)
 	}
-	if d.state.isTold() && !d.expectsAgents() {
+	if d.state.isOut() && !d.expectsAgents() {
 		return nil
 	}
 	return d.shown()
@@ -138,16 +139,16 @@ func (d *decision) unattended() []status.Blocker {
 	}
 
 	list := status.Unattended(f.Now.Sub(f.unansweredSince()))
-	if !d.state.isTold() {
+	if !d.state.isOut() {
 		return list
 	}
 	if f.Uncounted != nil {
 		return blocker.NotKnown(f.Uncounted)
 	}
-	return append(list, f.Status.AtWork(f.agents())...)
+	return append(list, f.Status.AtWork(f.agents(), f.Own.Leaving)...)
 }
 
-// shown returns what the last status shows: balancers that have not let go and, once all have, agents.
+// shown returns what the last status shows of what remains.
 func (d *decision) shown() (list []status.Blocker) {
 	seen := d.facts.Status
 	awaited := seen
@@ -158,7 +159,7 @@ func (d *decision) shown() (list []status.Blocker) {
 		}
 		untold := awaited.Untold(v, d.policy.MustListen)
 		list = append(list, v.Departure.Explained(untold)...)
-		if d.state.isTold() {
+		if d.state.isOut() {
 			list = append(list, seen.Busy(v, d.facts.agents())...)
 		}
 	}
@@ -188,7 +189,7 @@ func (d *decision) expectsAgents() bool {
 	if !d.policy.SkipsStranded {
 		return true
 	}
-	return !d.strandsAgents() && !d.facts.Status.Unheard(d.state.times.told)
+	return !d.strandsAgents() && !d.facts.Status.Unheard(d.state.times.out)
 }
 
 // strandsAgents reports whether agents can go nowhere else, and come until the end.

@@ -1,6 +1,7 @@
 package leave
 
 import (
+	"errors"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
@@ -19,7 +20,7 @@ const (
 	PhaseStart Phase = iota // until the daemon knows its balancers
 	PhaseSlot               // until the budget has a slot
 	PhaseFleet              // until the other masters can do without this one
-	PhaseTold               // until every balancer has let go of the master
+	PhaseOut                // until every balancer has let go of the master
 	PhaseIdle               // until the last agent has finished
 	PhaseLast               // until each balancer that still sends has heard of the firm hold
 )
@@ -50,8 +51,8 @@ func begin(p Policy, now time.Time) State {
 	return State{times: times{began: now, turnEnd: now.Add(p.Limits.Turn)}}
 }
 
-// isTold reports whether every balancer has let go of the master, or is not waited for.
-func (s State) isTold() bool { return !s.times.told.IsZero() }
+// isOut reports whether every balancer has let go of the master, or is not waited for.
+func (s State) isOut() bool { return !s.times.out.IsZero() }
 
 // Action is what a departure does next.
 type Action int
@@ -115,12 +116,12 @@ func (d *decision) step() Step {
 	if d.facts.NoStop != nil {
 		return end(d.facts.NoStop)
 	}
-	if step, is := d.checkHold(); is {
+	if step, found := d.checkHold(); found {
 		return step
 	}
 
 	// While the last agents finish, balancer.Rule gives the master back to a balancer that needs it.
-	if !d.state.isTold() {
+	if !d.state.isOut() {
 		if needs := d.mustStay(); len(needs) > 0 {
 			return end(&Error{Kind: Refused, Text: "must stay in service", Left: needs})
 		}
@@ -133,8 +134,8 @@ func (d *decision) step() Step {
 		return d.slot()
 	case PhaseFleet:
 		return d.fleet()
-	case PhaseTold:
-		return d.told()
+	case PhaseOut:
+		return d.out()
 	case PhaseIdle:
 		return d.idle()
 	}
@@ -259,7 +260,7 @@ func (d *decision) start() Step {
 			blockers = nil
 		}
 	}
-	if step, is := d.judge(blockers, 0); is == decided {
+	if step, result := d.judge(blockers, 0); result == decided {
 		return step
 	}
 	return d.askPool()
@@ -310,27 +311,27 @@ func (d *decision) hold(level drain.Leaving) Step {
 	}
 	if d.policy.Now {
 		d.enter(PhaseIdle)
-		d.state.times.told = d.facts.Now
+		d.state.times.out = d.facts.Now
 		return Step{Do: Hold, Level: level}
 	}
 
 	d.nameOthers(level)
-	d.enter(PhaseTold)
+	d.enter(PhaseOut)
 	return Step{Do: Hold, Level: level}
 }
 
-// told waits until every balancer has let go of the master. A stop whose turn is over leaves wherever there is another
+// out waits until every balancer has let go of the master. A stop whose turn is over leaves wherever there is another
 // server, while it waits for its agents.
-func (d *decision) told() Step {
-	step, is := d.judge(d.remaining(), 0)
-	if is == decided {
+func (d *decision) out() Step {
+	step, result := d.judge(d.remaining(), 0)
+	if result == decided {
 		return step
 	}
 
 	why := blocker.Summary(d.state.blockers)
 	d.enter(PhaseIdle)
-	d.state.times.told = d.facts.Now
-	if is == over {
+	d.state.times.out = d.facts.Now
+	if result == over {
 		d.note("goes on wherever there is another server: " + why)
 		return Step{Do: Hold, Level: drain.LeavingBesideSpare}
 	}
@@ -345,12 +346,15 @@ func (d *decision) idle() Step {
 	if !d.expectsAgents() {
 		return d.firm()
 	}
+	if errors.Is(d.facts.Uncounted, errNotCounted) { // the next look counts them
+		return Step{Do: Wait}
+	}
 
-	step, is := d.judge(d.remaining(), status.ClearFor)
-	if is == decided {
+	step, result := d.judge(d.remaining(), status.ClearFor)
+	if result == decided {
 		return step
 	}
-	if is == over {
+	if result == over {
 		d.state.late = d.tooLate()
 	}
 	return d.firm()
@@ -366,7 +370,7 @@ func (d *decision) firm() Step {
 
 // last waits until each balancer has heard of the firm hold.
 func (d *decision) last() Step {
-	if step, is := d.judge(d.lingering(), 0); is == decided {
+	if step, result := d.judge(d.lingering(), 0); result == decided {
 		return step
 	}
 	return end(d.state.late)

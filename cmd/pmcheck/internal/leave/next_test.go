@@ -252,6 +252,18 @@ func agent(f *Facts) {
 	}}
 }
 
+// fromThisHost has an agent of a balancer on this host.
+func fromThisHost(f *Facts) {
+	agent(f)
+	f.Connections[0].Local = netip.MustParseAddr("127.0.0.1")
+	f.Connections[0].Peer = netip.MustParseAddrPort("127.0.0.1:40000")
+}
+
+// saysItsOwn has a daemon that has said which connection to the master is its own.
+func saysItsOwn(s *status.Status) {
+	s.Probe.Connections = []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:50000")}
+}
+
 // describe says what a step does and, in brackets, in which phase the way out is then. "refuse" is an *Error of the
 // kind Refused, "end" any other end.
 func describe(s State, step Step) string {
@@ -274,11 +286,11 @@ func describe(s State, step Step) string {
 	if step.Ends {
 		return does + ", and end"
 	}
-	phases := []string{"start", "slot", "fleet", "told", "idle", "last"}
+	phases := []string{"start", "slot", "fleet", "out", "idle", "last"}
 	return fmt.Sprintf("%s (%s)", does, phases[s.Phase])
 }
 
-// TestNext has what a departure does, question by question. "told" is the phase until every balancer has let go, "idle"
+// TestNext has what a departure does, question by question. "out" is the phase until every balancer has let go, "idle"
 // the phase until the last agent has finished; the phase in brackets is the next one.
 func TestNext(t *testing.T) {
 	idle := func(r *Request) { r.Idle = true }
@@ -292,8 +304,8 @@ func TestNext(t *testing.T) {
 	isOut := fleet.Witness{Host: "m2", Code: 503, For: time.Minute}
 	mute := fleet.Witness{Host: "m2"}
 
-	told := func(ago time.Duration) func(*State, time.Time) {
-		return func(s *State, now time.Time) { s.times.told = now.Add(-ago) }
+	out := func(ago time.Duration) func(*State, time.Time) {
+		return func(s *State, now time.Time) { s.times.out = now.Add(-ago) }
 	}
 	firmFor := func(d time.Duration) func(*State, time.Time) {
 		return func(s *State, now time.Time) { s.times.firm = now.Add(-d) }
@@ -328,37 +340,37 @@ func TestNext(t *testing.T) {
 		does  string
 		notes string
 	}{
-		// The ordinary way: budget, then fleet, then balancers; told, idle, firm.
-		{name: "a pool whose views decide", sees: facts{shows(pool)}, asked: drains(), does: "hold turn (told)"},
+		// The ordinary way: budget, then fleet, then balancers; out, idle, firm.
+		{name: "a pool whose views decide", sees: facts{shows(pool)}, asked: drains(), does: "hold turn (out)"},
 		{name: "with a budget", sees: facts{shows(pool), budgetAndFleet}, asked: drains(), does: "claim (slot)"},
 		{name: "it has a slot", phase: PhaseSlot, sees: facts{shows(pool), slotIs(nil)}, asked: drains(),
-			does: "hold slot (told)"},
+			does: "hold slot (out)"},
 		{name: "others have the slots", phase: PhaseSlot, sees: facts{shows(pool), slotIs(taken)}, asked: drains(),
 			does: "wait: " + taken.Error() + " (slot)"},
-		{name: "a balancer still sends", phase: PhaseTold, sees: facts{shows(pool, held("turn")), own("turn")},
-			asked: drains(), does: "wait: lb0/puppet still sends (UP, 0 sessions) (told)"},
-		{name: "every balancer has let go", phase: PhaseTold, sees: facts{shows(pool, held("turn"), letGo), own("turn")},
+		{name: "a balancer still sends", phase: PhaseOut, sees: facts{shows(pool, held("turn")), own("turn")},
+			asked: drains(), does: "wait: lb0/puppet still sends (UP, 0 sessions) (out)"},
+		{name: "every balancer has let go", phase: PhaseOut, sees: facts{shows(pool, held("turn"), letGo), own("turn")},
 			asked: drains(), does: "hold firm, and end"},
-		{name: "that is waited for until it is idle", phase: PhaseTold,
+		{name: "that is waited for until it is idle", phase: PhaseOut,
 			sees: facts{shows(pool, held("turn"), letGo), own("turn")}, asked: drains(idle), does: "wait (idle)"},
-		{name: "an agent is left", phase: PhaseIdle, state: remembers{told(time.Second)},
+		{name: "an agent is left", phase: PhaseIdle, state: remembers{out(time.Second)},
 			sees: facts{shows(pool, held("turn"), letGo), own("turn"), agent}, asked: drains(idle),
 			does: "wait: 1 connection in use, from 192.0.2.53 (idle)"},
-		{name: "the time of a command is over", phase: PhaseTold, after: 5 * time.Minute,
+		{name: "the time of a command is over", phase: PhaseOut, after: 5 * time.Minute,
 			sees: facts{shows(pool, held("turn")), own("turn")}, asked: drains(),
 			does: "refuse: not out within 5m0s: lb0/puppet still sends (UP, 0 sessions)"},
 		{name: "the time of a command is over, and agents are left", phase: PhaseIdle, after: 5 * time.Minute,
-			state: remembers{told(time.Minute)},
+			state: remembers{out(time.Minute)},
 			sees:  facts{shows(pool, held("turn"), letGo), own("turn"), agent}, asked: drains(idle),
 			does: "end: not idle within 5m0s: 1 connection in use, from 192.0.2.53"},
 		{name: "it does not serve anyway", sees: facts{shows(pool, isDown), budgetAndFleet}, asked: drains(),
-			does: "hold firm (told)"},
+			does: "hold firm (out)"},
 		{name: "it does not serve, and a service beside it does", sees: facts{shows(pool, withCA, isDown)},
-			asked: stops(), does: "hold turn (told)"},
+			asked: stops(), does: "hold turn (out)"},
 		{name: "it is held firmly without the service beside it", sees: facts{shows(pool, withCA, heldAlone)},
-			asked: stops(), does: "hold turn (told)"},
+			asked: stops(), does: "hold turn (out)"},
 		{name: "it does not serve, and a balancer that asks for the hold alone still sends",
-			sees: facts{shows(pool, isDown, hidesVerdict)}, asked: stops(), does: "hold turn (told)"},
+			sees: facts{shows(pool, isDown, hidesVerdict)}, asked: stops(), does: "hold turn (out)"},
 
 		// The daemon is young, or silent, or does not run.
 		{name: "a young daemon, a command", sees: facts{shows(pool, isYoung)}, asked: drains(),
@@ -372,21 +384,29 @@ func TestNext(t *testing.T) {
 			does: "wait: the daemon does not answer (start)"},
 		{name: "a silent daemon, a command", sees: facts{daemon(DaemonSilent)}, asked: drains(),
 			does: "end: the daemon runs, and does not answer: the daemon does not answer"},
-		{name: "a silent daemon, a command that holds already", phase: PhaseTold,
-			sees: facts{daemon(DaemonSilent), own("turn")}, asked: drains(), does: "wait: the daemon does not answer (told)"},
+		{name: "a silent daemon, a command that holds already", phase: PhaseOut,
+			sees: facts{daemon(DaemonSilent), own("turn")}, asked: drains(), does: "wait: the daemon does not answer (out)"},
 		{name: "a silent daemon, a stop asks budget and fleet",
 			sees: facts{daemon(DaemonSilent), budgetAndFleet}, asked: stops(), does: "claim (slot)"},
-		{name: "a silent daemon, a stop holds, and waits as long as a balancer asks", phase: PhaseTold,
+		{name: "a silent daemon, a stop holds, and waits as long as a balancer asks", phase: PhaseOut,
 			sees: facts{daemon(DaemonSilent), own("turn")}, asked: stops(),
-			does: "wait: no daemon answers, so balancers may still send for 20s (told)"},
+			does: "wait: no daemon answers, so balancers may still send for 20s (out)"},
+		{name: "a silent daemon, a connection from this host: it may be the daemon's", phase: PhaseIdle,
+			state: remembers{out(time.Minute)}, asked: stops(),
+			sees: facts{shows(pool), daemon(DaemonSilent), own("turn"), fromThisHost},
+			does: "wait: no daemon answers, so balancers may still send for 20s (idle)"},
+		{name: "a silent daemon that has said which is its own: any other one may be an agent's", phase: PhaseIdle,
+			state: remembers{out(time.Minute)}, asked: stops(),
+			sees: facts{shows(pool, saysItsOwn), daemon(DaemonSilent), own("turn"), fromThisHost},
+			does: "wait: no daemon answers, so balancers may still send for 20s; 1 connection in use, from 127.0.0.1 (idle)"},
 		{name: "a master in a container, and its daemon stops: sessions that it saw last may be agents, for guard.wait",
-			phase: PhaseTold, sees: facts{shows(pool, inContainer), daemonGone(31 * time.Second), own("turn")},
+			phase: PhaseOut, sees: facts{shows(pool, inContainer), daemonGone(31 * time.Second), own("turn")},
 			asked: stops(), does: "wait: lb0/puppet counts 3 sessions, and this host sees 0 connections (idle)"},
-		{name: "and guard.wait is over", phase: PhaseIdle, state: remembers{told(5 * time.Minute)}, after: 6 * time.Minute,
+		{name: "and guard.wait is over", phase: PhaseIdle, state: remembers{out(5 * time.Minute)}, after: 6 * time.Minute,
 			sees:  facts{shows(pool, inContainer), daemonGone(6 * time.Minute), own("turn")},
 			asked: stops(), does: "hold firm (last)"},
 		{name: "firm, and a silent daemon: what it told whom would change nothing", phase: PhaseLast,
-			state: remembers{told(time.Minute), firmFor(0)},
+			state: remembers{out(time.Minute), firmFor(0)},
 			sees:  facts{daemon(DaemonSilent), own("")}, asked: stops(), does: "end (last)"},
 		{name: "no daemon runs, so no balancer hears", sees: facts{daemon(DaemonAbsent), budgetAndFleet}, asked: drains(),
 			does: "hold firm, and end"},
@@ -406,18 +426,18 @@ func TestNext(t *testing.T) {
 		// This master is the only server of a balancer.
 		{name: "the only server, a command", sees: facts{shows(pool, only)}, asked: drains(),
 			does: "refuse: must stay in service: balancer lb0/only has no other server than m1"},
-		{name: "the only server, a stop", sees: facts{shows(pool, only)}, asked: stops(), does: "hold turn (told)",
+		{name: "the only server, a stop", sees: facts{shows(pool, only)}, asked: stops(), does: "hold turn (out)",
 			notes: "does not wait for balancer lb0/only, which has no other server than m1"},
-		{name: "the only server of one balancer, and the others have let go", phase: PhaseTold,
+		{name: "the only server of one balancer, and the others have let go", phase: PhaseOut,
 			sees:  facts{shows(pool, letGo, only, held("turn")), own("turn")},
 			asked: stops(), does: "wait (idle)"},
-		{name: "the only server of every balancer: its agents can go nowhere else", phase: PhaseTold,
+		{name: "the only server of every balancer: its agents can go nowhere else", phase: PhaseOut,
 			sees: facts{shows(only, held("turn")), own("turn"), agent}, asked: stops(), does: "hold firm (last)"},
 		{name: "the only server of every balancer, and the gate sends agents elsewhere", phase: PhaseIdle,
-			state: remembers{told(time.Second)}, sees: facts{shows(only, held("turn"), gateRuns), own("turn"), agent},
+			state: remembers{out(time.Second)}, sees: facts{shows(only, held("turn"), gateRuns), own("turn"), agent},
 			asked: stops(), does: "wait: 1 connection in use, from 192.0.2.53 (idle)"},
 		{name: "firm: that balancer is told, so that a backup takes over", phase: PhaseLast,
-			state: remembers{told(time.Minute), firmFor(0)},
+			state: remembers{out(time.Minute), firmFor(0)},
 			sees:  facts{shows(only, held("")), own("")}, asked: stops(),
 			does: "wait: lb0/only still sends (UP, 0 sessions) (last)"},
 
@@ -425,13 +445,13 @@ func TestNext(t *testing.T) {
 			sees: facts{shows(only, listed), slotIs(taken)}, asked: stops(), does: "claim by force (slot)",
 			notes: "goes on without a slot: " + taken.Error()},
 		{name: "that slot was claimed by force", phase: PhaseSlot, state: remembers{forced},
-			sees: facts{shows(only, listed), slotIs(nil)}, asked: stops(), does: "hold slot (told)",
+			sees: facts{shows(only, listed), slotIs(nil)}, asked: stops(), does: "hold slot (out)",
 			notes: "does not wait for balancer lb0/only, which has no other server than m1"},
 		{name: "the only server of balancers that are not listed: another may be there", phase: PhaseSlot,
 			sees: facts{shows(only), slotIs(taken)}, asked: stops(), does: "wait: " + taken.Error() + " (slot)"},
 
 		{name: "another server is expected back, a command", sees: facts{shows(otherGone)}, asked: drains(),
-			does: "hold turn (told)"},
+			does: "hold turn (out)"},
 
 		// A balancer may ask that is not remembered.
 		{name: "a forgotten balancer, a command", sees: facts{shows(pool, forgets)}, asked: drains(),
@@ -439,39 +459,39 @@ func TestNext(t *testing.T) {
 		{name: "a forgotten balancer, a stop in its turn", after: 19 * time.Minute, sees: facts{shows(pool, forgets)},
 			asked: stops(), does: "wait: " + balancer.TooMany().Text + " (start)"},
 		{name: "a forgotten balancer, a stop whose turn is over", after: 20 * time.Minute,
-			sees: facts{shows(pool, forgets)}, asked: stops(), does: "hold turn (told)"},
+			sees: facts{shows(pool, forgets)}, asked: stops(), does: "hold turn (out)"},
 
 		// What else is not known of a balancer.
-		{name: "a view that cannot be read", phase: PhaseTold, sees: facts{shows(unreadable, held("turn")), own("turn")},
+		{name: "a view that cannot be read", phase: PhaseOut, sees: facts{shows(unreadable, held("turn")), own("turn")},
 			asked: stops(), does: "wait: balancer lb0/puppet sends a view that cannot be read: " +
-				"are its names longer than 128 characters? (told)"},
-		{name: "a view that cannot be read, and the turn is over", phase: PhaseTold, after: 20 * time.Minute,
+				"are its names longer than 128 characters? (out)"},
+		{name: "a view that cannot be read, and the turn is over", phase: PhaseOut, after: 20 * time.Minute,
 			sees: facts{shows(unreadable, held("turn")), own("turn")}, asked: stops(), does: "hold spare (idle)",
 			notes: "goes on wherever there is another server: balancer lb0/puppet sends a view that cannot be read: " +
 				"are its names longer than 128 characters?"},
-		{name: "perhaps a balancer, which was told once", phase: PhaseTold,
+		{name: "perhaps a balancer, which was told once", phase: PhaseOut,
 			sees: facts{shows(pool, letGo, perhaps(1), held("turn")), own("turn")}, asked: drains(),
-			does: "wait: 198.51.100.3 was told 1 of 3 times; if it is not a balancer, set balancers in pmcheck.yaml (told)"},
-		{name: "perhaps a balancer, which was told three times", phase: PhaseTold,
+			does: "wait: 198.51.100.3 was told 1 of 3 times; if it is not a balancer, set balancers in pmcheck.yaml (out)"},
+		{name: "perhaps a balancer, which was told three times", phase: PhaseOut,
 			sees: facts{shows(pool, letGo, perhaps(3), held("turn")), own("turn")}, asked: drains(),
 			does: "hold firm, and end"},
 
 		// The host shuts down: half of guard.shutdown, 5 m, is for the turn.
-		{name: "the host shuts down: its turn", phase: PhaseTold, after: 149 * time.Second,
+		{name: "the host shuts down: its turn", phase: PhaseOut, after: 149 * time.Second,
 			state: remembers{hostStopsFor(149 * time.Second)},
 			sees:  facts{shows(pool, held("turn")), own("turn")}, asked: stops(),
-			does: "wait: lb0/puppet still sends (UP, 0 sessions) (told)"},
-		{name: "the host shuts down: its turn is over", phase: PhaseTold, after: 150 * time.Second,
+			does: "wait: lb0/puppet still sends (UP, 0 sessions) (out)"},
+		{name: "the host shuts down: its turn is over", phase: PhaseOut, after: 150 * time.Second,
 			state: remembers{hostStopsFor(150 * time.Second)},
 			sees:  facts{shows(pool, held("turn")), own("turn")}, asked: stops(), does: "hold spare (idle)",
 			notes: "goes on wherever there is another server: lb0/puppet still sends (UP, 0 sessions)"},
 		{name: "the host shuts down: a last server serves on, although guard.wait is over", phase: PhaseIdle,
 			after: 10 * time.Minute,
-			state: remembers{hostStopsFor(4 * time.Minute), told(6 * time.Minute)},
+			state: remembers{hostStopsFor(4 * time.Minute), out(6 * time.Minute)},
 			sees:  facts{shows(otherGone, held("spare")), own("spare")}, asked: stops(),
 			does: "wait: lb0/puppet still sends (UP, 0 sessions) (idle)"},
 		{name: "the host shuts down: it must stop", phase: PhaseIdle, after: 270 * time.Second,
-			state: remembers{hostStopsFor(270 * time.Second), told(2 * time.Minute)},
+			state: remembers{hostStopsFor(270 * time.Second), out(2 * time.Minute)},
 			sees:  facts{shows(otherGone, held("spare")), own("spare")}, asked: stops(), does: "hold firm (last)"},
 
 		// Two masters leave at once: the fleet is asked twice, and once more where something follows the hold blindly.
@@ -496,45 +516,48 @@ func TestNext(t *testing.T) {
 			does: "lift: m2 of the fleet does not serve: 503, for 1m (fleet)"},
 		{name: "the last question is answered", phase: PhaseFleet, state: remembers{paused},
 			sees: facts{shows(blind, held("turn")), own("turn"), fleetSays(serves)}, asked: drains(),
-			does: "hold turn (told)"},
+			does: "hold turn (out)"},
 		{name: "no master of the fleet answers, for 29 s", phase: PhaseFleet, after: time.Minute,
 			state: remembers{muteFor(29 * time.Second), paused},
 			sees:  facts{shows(pool), fleetSays(mute)}, asked: drains(),
 			does:  "wait: no other master of the fleet is known to have served for 30s; no answer from m2 (fleet)",
-			notes: "of the fleet do not answer: m2"},
+			notes: "no answer from the fleet's m2"},
 		{name: "no master of the fleet answers, for 30 s, and views decide", phase: PhaseFleet,
 			state: remembers{muteFor(30 * time.Second), paused},
-			sees:  facts{shows(pool), fleetSays(mute)}, asked: drains(), does: "hold turn (told)",
-			notes: "of the fleet do not answer: m2"},
+			sees:  facts{shows(pool), fleetSays(mute)}, asked: drains(), does: "hold turn (out)",
+			notes: "no answer from the fleet's m2"},
 		{name: "no master of the fleet answers, and nothing else is known", phase: PhaseFleet, after: time.Minute,
 			state: remembers{muteFor(time.Minute), paused},
 			sees:  facts{shows(blind), fleetSays(mute)}, asked: drains(),
 			does:  "wait: no other master of the fleet is known to have served for 30s; no answer from m2 (fleet)",
-			notes: "of the fleet do not answer: m2"},
+			notes: "no answer from the fleet's m2"},
 
 		{name: "views of listed balancers decide: the fleet is not asked",
 			sees:  facts{shows(pool, listed), hasFleet},
-			asked: drains(), does: "hold turn (told)"},
+			asked: drains(), does: "hold turn (out)"},
 		{name: "nothing tells whether the pool can do without it", sees: facts{shows(blind)}, asked: drains(),
-			does: "hold turn (told)", notes: "nothing tells whether the pool can do without this master: " +
+			does: "hold turn (out)", notes: "nothing tells whether the pool can do without this master: " +
 				"no balancer shows another server, and budget and fleet are not asked"},
 
 		// A stop that is cancelled.
-		{name: "a cancelled stop", phase: PhaseTold,
+		{name: "a cancelled stop", phase: PhaseOut,
 			sees:  facts{shows(pool, held("turn")), own("turn"), func(f *Facts) { f.NoStop = ErrCancelled }},
 			asked: stops(), does: "end: the stop was cancelled"},
-		{name: "its hold was lifted", phase: PhaseTold,
+		{name: "its hold was lifted", phase: PhaseOut,
 			sees:  facts{shows(pool, held("turn")), own("turn"), func(f *Facts) { f.Gone = true }},
 			asked: stops(), does: "end: " + errGone.Error()},
 
 		// Two departures of one host: each has a hold of its own.
 		{name: "another party is leaving already", sees: facts{shows(pool, held("turn"))}, asked: drains(),
-			does: "hold turn (told)"},
+			does: "hold turn (out)"},
 		{name: "another party has a firm hold: no balancer keeps the master",
-			sees: facts{shows(pool, held("")), budgetAndFleet}, asked: drains(), does: "hold firm (told)"},
-		{name: "another party has a firm hold, and a balancer has not asked since", phase: PhaseTold,
+			sees: facts{shows(pool, held("")), budgetAndFleet}, asked: drains(), does: "hold firm (out)"},
+		{name: "another party has a firm hold, and a balancer has not asked since", phase: PhaseOut,
 			sees:  facts{shows(pool, held(""), notSince), own("")},
-			asked: drains(), does: "wait: lb0/puppet has not asked since the hold changed (told)"},
+			asked: drains(), does: "wait: lb0/puppet has not asked since the hold changed (out)"},
+		{name: "a stop waits for its turn, and somebody forces the master out", phase: PhaseOut,
+			sees:  facts{shows(otherGone, held("")), own("turn")},
+			asked: stops(), does: "wait: lb0/puppet still sends (UP, 0 sessions) (out)"},
 
 		// --now: budget and fleet are not asked, and no balancer is waited for.
 		{name: "--now", sees: facts{shows(pool), budgetAndFleet}, asked: drains(now), does: "hold firm, and end"},
@@ -551,20 +574,20 @@ func TestNext(t *testing.T) {
 
 		// --force
 		{name: "--force beside the only CA", sees: facts{shows(pool, only, isYoung)}, asked: drains(force),
-			does: "hold firm (told)"},
+			does: "hold firm (out)"},
 		{name: "--force with a budget", sees: facts{shows(pool), budgetAndFleet}, asked: drains(force),
 			does: "claim by force (slot)"},
 		{name: "--force, and the database hangs", phase: PhaseSlot, sees: facts{shows(pool), slotIs(hangs)},
-			asked: drains(force), does: "hold firm (told)", notes: "goes on without the budget: " + hangs.Error()},
+			asked: drains(force), does: "hold firm (out)", notes: "goes on without the budget: " + hangs.Error()},
 		{name: "--force, and a silent daemon", sees: facts{daemon(DaemonSilent)}, asked: drains(force),
-			does: "hold firm (told)"},
+			does: "hold firm (out)"},
 
-		{name: "--force, and the time is over: the firm hold stays", phase: PhaseTold, after: 5 * time.Minute,
+		{name: "--force, and the time is over: the firm hold stays", phase: PhaseOut, after: 5 * time.Minute,
 			sees: facts{shows(pool, held("")), own("")}, asked: drains(force),
 			does: "end: not out within 5m0s: lb0/puppet still sends (UP, 0 sessions)"},
 
 		// A stop whose turn is over.
-		{name: "its turn is over: wherever there is another server", phase: PhaseTold, after: 20 * time.Minute,
+		{name: "its turn is over: wherever there is another server", phase: PhaseOut, after: 20 * time.Minute,
 			sees: facts{shows(pool, held("turn")), own("turn")}, asked: stops(), does: "hold spare (idle)",
 			notes: "goes on wherever there is another server: lb0/puppet still sends (UP, 0 sessions)"},
 		{name: "a slot may come until others must have given theirs back", phase: PhaseSlot, after: 29 * time.Minute,
@@ -578,25 +601,25 @@ func TestNext(t *testing.T) {
 		{name: "a slot changes hands: its turn begins anew", phase: PhaseSlot, after: 30 * time.Minute,
 			sees: facts{shows(blind), slotIs(taken)}, asked: stops(), does: "wait: " + taken.Error() + " (slot)"},
 		{name: "its turn is over, the fleet", phase: PhaseFleet, after: 20 * time.Minute,
-			sees: facts{shows(pool), fleetSays(isOut)}, asked: stops(), does: "hold turn (told)",
+			sees: facts{shows(pool), fleetSays(isOut)}, asked: stops(), does: "hold turn (out)",
 			notes: "goes on without the fleet: m2 of the fleet does not serve: 503, for 1m"},
 		{name: "its turn is not over, and the other server may come back: agents are waited for", phase: PhaseIdle,
-			after: 19 * time.Minute, state: remembers{told(0)},
+			after: 19 * time.Minute, state: remembers{out(0)},
 			sees: facts{shows(otherGone, held("turn")), own("turn"), agent}, asked: stops(),
 			does: "wait: lb0/puppet still sends (UP, 0 sessions); 1 connection in use, from 192.0.2.53 (idle)"},
 		{name: "its turn is over, and there is no other server: agents are not waited for", phase: PhaseIdle,
-			after: 20 * time.Minute, state: remembers{told(0)},
+			after: 20 * time.Minute, state: remembers{out(0)},
 			sees: facts{shows(otherGone, held("spare")), own("spare"), agent}, asked: stops(), does: "hold firm (last)"},
 
 		// A service beside the master takes no slot, and asks no fleet.
 		{name: "a service beside the master", sees: facts{shows(pool, withCA), budgetAndFleet}, asked: drains(serviceCA),
-			does: "hold turn (told)"},
+			does: "hold turn (out)"},
 		{name: "a service beside the master has no agents of its own", phase: PhaseIdle,
-			state: remembers{told(time.Second), clearFor(time.Second)},
+			state: remembers{out(time.Second), clearFor(time.Second)},
 			sees:  facts{shows(pool, withCA, held("turn"), letGo), own("turn"), agent}, asked: drains(serviceCA, idle),
 			does: "hold firm (last)"},
 		{name: "every service: the agents are the master's", phase: PhaseIdle,
-			state: remembers{told(time.Second), clearFor(time.Second)},
+			state: remembers{out(time.Second), clearFor(time.Second)},
 			sees:  facts{shows(pool, withCA, held("turn"), letGo), own("turn"), agent}, asked: drains(idle),
 			does: "wait: 1 connection in use, from 192.0.2.53 (idle)"},
 	} {
@@ -638,7 +661,7 @@ func TestASlotBeginsTheTurnAnew(t *testing.T) {
 	s, _ = Next(s, after(19*time.Minute, shows(pool), slotIs(nil)), p)
 
 	s, step := Next(s, after(25*time.Minute, shows(pool, held("slot")), own("slot")), p)
-	if got := describe(s, step); got != "wait: lb0/puppet still sends (UP, 0 sessions) (told)" {
+	if got := describe(s, step); got != "wait: lb0/puppet still sends (UP, 0 sessions) (out)" {
 		t.Errorf("six minutes later it does %q", got)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
@@ -96,7 +97,7 @@ func Out(ctx context.Context, w World, r Request) (set drain.Hold, err error) {
 	if errors.Is(err, errGone) {
 		return drain.Hold{}, &Error{Kind: Gone, Text: err.Error()}
 	}
-	if err != nil && !d.state.isTold() {
+	if err != nil && !d.state.isOut() {
 		err = errors.Join(d.retreat(), err)
 	}
 	return d.seen.Own, err
@@ -173,10 +174,11 @@ func (w World) Keeps(
 		return append(d.mustStay(), s.Unseen(status.HeardAll)...)
 	}
 
+	isAgent := func(o status.Blocker) bool { return o.Kind == blocker.Agent } // they finish afterwards
 	for _, v := range s.Services {
 		isOut := v.Departure.Out || isHeldFirmly(v)
 		if service.Covers(v.Name) && !isOut {
-			list = append(list, v.Departure.Blockers...)
+			list = append(list, slices.DeleteFunc(slices.Clone(v.Departure.Blockers), isAgent)...)
 		}
 	}
 

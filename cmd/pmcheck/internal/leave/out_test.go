@@ -17,6 +17,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/fleet"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/front"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/leave"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
@@ -330,7 +331,7 @@ func TestADepartureSaysWhatProtectsThePool(t *testing.T) {
 		{name: "the fleet", shape: ordinary(2, blind), request: command(),
 			world: fleetSays(fleet.Witness{Host: "m2", Code: 200, For: time.Hour}, 0)},
 		{name: "a fleet that does not answer, beside balancers that show another server", shape: ordinary(2),
-			request: command(), world: fleetSilent, want: "of the fleet do not answer: m2"},
+			request: command(), world: fleetSilent, want: "no answer from the fleet's m2"},
 		{name: "a fleet that forbids a stop until its turn is over", shape: ordinary(2), request: command(stop, short),
 			world: fleetSays(fleet.Witness{Host: "m2", Code: 503, For: time.Second}, 0),
 			want:  "goes on without the fleet: m2 of the fleet does not serve: 503, for 1s"},
@@ -492,6 +493,27 @@ func TestInServiceIsASecondLong(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestConnectionsAreCountedOnceBalancersHaveLetGo, and it is not said that they were not counted before.
+func TestConnectionsAreCountedOnceBalancersHaveLetGo(t *testing.T) {
+	ordinary(2).run(t, func(ctx context.Context, p *pool) {
+		m := p.members[0]
+		m.worksUntil(time.Now().Add(time.Minute))
+		w, counted, said := m.world(), 0, ""
+		w.Connections = func(string) ([]sockets.Connection, error) {
+			counted++
+			if v, _ := m.status().Service(drain.Master); !v.Departure.Out {
+				t.Errorf("they are counted beside %v", v.Departure.Blockers)
+			}
+			return nil, nil
+		}
+		w.Say = func(line string) { said += line }
+		_, err := leave.Out(ctx, w, command(idle))
+		if err != nil || counted == 0 || strings.Contains(said, "counted") {
+			t.Errorf("%v; counted %d times; it says %q", err, counted, said)
+		}
+	})
 }
 
 func TestAnEndedHoldMakesNoStartWait(t *testing.T) {

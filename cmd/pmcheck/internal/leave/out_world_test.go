@@ -141,7 +141,7 @@ func connected(from string) func(*leave.World) {
 	return func(w *leave.World) {
 		silent(w)
 		end := time.Now().Add(2 * time.Minute)
-		w.Connections = func() (list []sockets.Connection, err error) {
+		w.Connections = func(string) (list []sockets.Connection, err error) {
 			if time.Now().Before(end) {
 				list = append(list, sockets.Connection{
 					Local: netip.MustParseAddr("192.0.2.11"),

@@ -62,7 +62,7 @@ func TestAHoldOfAStopOutlastsIt(t *testing.T) {
 	limits := turnOf(time.Hour)
 	p := Request{Stop: &Guard{Limits: limits}}.policy()
 	at := begin(p, began).times.renewed(limits.Turn, began.Add(LongestTurn), LongestTurn)
-	at.told = at.endOf(PhaseTold, limits)
+	at.out = at.endOf(PhaseOut, limits)
 	at.firm = at.endOf(PhaseIdle, limits)
 	leaving := p.until(drain.LeavingInTurn, began, began)
 	if last := at.endOf(PhaseLast, limits); leaving.Before(last.Add(longestStart)) {

@@ -65,7 +65,7 @@ var rulesOfLeaving = []struct{ name, file, old, without string }{
 	{"a client may prove to be a balancer", "needs.go", "if isUnknown {", "if isUnknown && false {"},
 	{"servers are expected back until the turn is over", "needs.go", "AllStranded() && turnIsOver",
 		"AllStranded() && (turnIsOver || !turnIsOver)"},
-	{"without a balancer agents cannot go elsewhere", "needs.go", " && !d.facts.Status.Unheard(d.state.times.told)", ""},
+	{"without a balancer agents cannot go elsewhere", "needs.go", " && !d.facts.Status.Unheard(d.state.times.out)", ""},
 	{"the daemon's own connections are no agents", "facts.go", "c.Peer.Addr() != c.Local", "c.Peer.IsValid()"},
 
 	{"unlisted views renew the turn for two hours only", "limits.go", "longest := untrustedTurn",
@@ -78,7 +78,7 @@ var rulesOfLeaving = []struct{ name, file, old, without string }{
 	{"a balancer keeps its last server", "../balancer/rule.go", "if b.Spare() == 0 {", "if b.Spare() < 0 {"},
 	{"a view that cannot be read keeps the master", "../balancer/rule.go", "if b.Unreadable {", "if false {"},
 	{"it could do without at the check before, too", "../balancer/rule.go", "if !b.fitted {", "if false {"},
-	{"no other balancer shows that it cannot", "../balancer/rule.go", "if !r.canDoWithout(&o) {", "if false {"},
+	{"no other balancer shows that it cannot", "../balancer/rule.go", "if !r.canDoWithout(o) {", "if false {"},
 	{"a crossing heals", "../balancer/rule.go", "b.justOut || !b.Refused()", "!b.Refused()"},
 	{"the verdict once more", "../balancer/rule.go", "b.View.Sends() && !b.letOff", "false"},
 	{"more ask than are remembered", "../balancer/rule.go", "if r.unseen {", "if false {"},

@@ -318,7 +318,7 @@ func (m *member) status() status.Status {
 		Connections:  func() ([]sockets.Connection, error) { return nil, nil },
 	}
 	if m.budget {
-		facts.Budget = &status.BudgetStatus{Reachable: true, Usage: budget.Usage{Held: true}}
+		facts.Budget = &status.BudgetStatus{Reachable: true, Usage: budget.Usage{HasSlot: true}}
 	}
 	s := status.New(facts, now)
 	s.Budget = nil // the database decides, not what the daemon has seen of it
@@ -338,7 +338,7 @@ func (m *member) world() leave.World {
 			return m.status(), ctx.Err()
 		},
 		Runs:        func(context.Context) bool { return false },
-		Connections: func() ([]sockets.Connection, error) { return nil, nil },
+		Connections: func(string) ([]sockets.Connection, error) { return nil, nil },
 		Holds:       m,
 		MaxOut:      m.maxOutSetting(),
 		Say:         func(string) {},
@@ -508,7 +508,7 @@ func (m *member) isDown() {
 func (m *member) giveBack(ctx context.Context) {
 	for step := budget.Renew; ctx.Err() == nil && step != budget.Return; time.Sleep(time.Second) {
 		s := m.status()
-		s.Budget = &status.BudgetStatus{Usage: budget.Usage{Held: true}}
+		s.Budget = &status.BudgetStatus{Usage: budget.Usage{HasSlot: true}}
 		step, _ = leave.KeepSlot(s)
 	}
 	m.pool.mu.Lock()

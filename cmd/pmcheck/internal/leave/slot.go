@@ -6,6 +6,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/blocker"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/budget"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
 )
 
@@ -28,34 +29,45 @@ func (d *decision) slot() Step {
 	if s.refusal == nil {
 		return d.holdWithSlot()
 	}
-	isUnreachable := errors.Is(s.refusal, budget.ErrUnreachable)
-	silentFor := d.facts.Now.Sub(s.answered)
-	if isUnreachable && silentFor >= d.policy.AskDatabase {
-		if d.policy.NotKnown == Refuse {
-			return end(s.refusal)
-		}
-		return d.goOnWithoutBudget()
+	if errors.Is(s.refusal, budget.ErrUnreachable) {
+		return d.withoutDatabase()
 	}
-
-	s.ask = d.facts.Now.Add(claimEvery)
-	refused := blocker.Only(blocker.Budget, "%s", s.refusal)
-	if isUnreachable {
-		refused = blocker.NotKnownUntil(s.answered.Add(d.policy.AskDatabase), "%s", s.refusal)
-	}
-	step, is := d.judge(refused, 0)
-	// No other master can serve the agents of an only server, so it is no use to wait for a slot.
-	isUseless := d.policy.Late == GoOn && d.isOnlyServerOfListed()
-	if is == decided && !isUseless {
+	if step, waits := d.waitForSlot(blocker.Only(blocker.Budget, "%s", s.refusal)); waits {
 		return step
-	}
-	if isUnreachable {
-		return d.goOnWithoutBudget()
 	}
 
 	// The service stops in any case. Other masters must see that this one is out.
 	d.note("goes on without a slot: " + blocker.Summary(s.blockers))
 	s.forced = true
 	return Step{Do: Claim, Force: true}
+}
+
+// withoutDatabase waits while the database may be restarting.
+func (d *decision) withoutDatabase() Step {
+	s := &d.state
+	silentFor := d.facts.Now.Sub(s.answered)
+	isOver := silentFor >= d.policy.AskDatabase
+	if isOver && d.policy.NotKnown == Refuse {
+		return end(s.refusal)
+	}
+	if !isOver {
+		unknown := blocker.NotKnownUntil(s.answered.Add(d.policy.AskDatabase), "%s", s.refusal)
+		if step, waits := d.waitForSlot(unknown); waits {
+			return step
+		}
+	}
+
+	d.note("goes on without the budget: " + s.refusal.Error())
+	return d.withoutBudget()
+}
+
+// waitForSlot waits until the claim is made again, unless the phase is over. A stop does not wait where no other master
+// can serve the agents: a slot is of no use then.
+func (d *decision) waitForSlot(why []status.Blocker) (step Step, waits bool) {
+	d.state.ask = d.facts.Now.Add(claimEvery)
+	step, result := d.judge(why, 0)
+	isUseless := d.policy.Late == GoOn && d.isOnlyServerOfListed()
+	return step, result == decided && !isUseless
 }
 
 // askAgain asks the budget or the fleet, but not before its time, unless the phase is over by now.
@@ -88,11 +100,6 @@ func (d *decision) isOnlyServerOfListed() bool {
 	all := d.hearing().WithAgents()
 	namesAll := len(all) == len(all.Trusted())
 	return namesAll && d.isOnlyServer()
-}
-
-func (d *decision) goOnWithoutBudget() Step {
-	d.note("goes on without the budget: " + d.state.refusal.Error())
-	return d.withoutBudget()
 }
 
 // holdWithSlot holds so that balancers must only show another server.

@@ -27,8 +27,9 @@ type World struct {
 	Every time.Duration
 	// Runs reports whether a daemon that does not answer runs nevertheless.
 	Runs func(ctx context.Context) bool
-	// Connections returns the connections to the master's port, as the kernel knows them.
-	Connections func() ([]sockets.Connection, error)
+	// Connections returns the connections to the master's port, as the kernel knows them. probed is the address that the
+	// daemon probes; empty if it has never answered.
+	Connections func(probed string) ([]sockets.Connection, error)
 	Holds       Holds
 
 	// MaxOut is how many masters of a fleet may be out.

@@ -107,6 +107,12 @@ func TestKeepsIsWhatWouldBeRefusedOrWaitedFor(t *testing.T) {
 	held := s
 	held.Services = slices.Clone(s.Services)
 	held.Services[1].Mode = drain.Drain // firm: only agents can be at work on it
+	killed := s
+	killed.Services = slices.Clone(s.Services)
+	killed.Services[0].Mode = drain.Drain
+	killed.Services[0].Departure.Leaving = drain.LeavingByView
+	atWork := status.Blocker{Kind: blocker.Agent, Text: "at work"}
+	killed.Services[0].Departure.Blockers = append(keeps("server").Blockers, atWork)
 	budgeted := s
 	budgeted.Budget = &status.BudgetStatus{}
 	w := leave.World{
@@ -129,6 +135,7 @@ func TestKeepsIsWhatWouldBeRefusedOrWaitedFor(t *testing.T) {
 			"unknown: the daemon has listened for 0s, and may not have heard every balancer"},
 		{"and a backend of the CA has no other server", downBeside, "",
 			"only_server: balancer alone/puppet has no other server than m000"},
+		{"a drain was killed, and an agent is at work", killed, drain.Master, "only_server: server; " + byFleet},
 		{"a service that is held already", held, "", "only_server: server; " + byFleet},
 	} {
 		var kept []string

@@ -33,9 +33,10 @@ type Metrics struct {
 	last time.Time // when they were collected
 }
 
-// collectEvery is the shortest time from one scrape to the next. A scrape takes milliseconds, more with each client
-// that pretends to be a balancer, and balancers must not wait for a client that scrapes without a pause.
-const collectEvery = 5 * time.Millisecond
+// collectEvery is the shortest time from one scrape to the next. A scrape takes milliseconds and up to a megabyte, more
+// with each client that pretends to be a balancer. Balancers must not wait for a client that scrapes without a pause,
+// and one that does not read what it gets keeps it for front's 10 s.
+const collectEvery = 100 * time.Millisecond
 
 // New returns metrics that read the status from a function at each scrape. What cannot be collected or sent is logged,
 // and the rest is sent all the same.

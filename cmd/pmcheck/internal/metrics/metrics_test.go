@@ -101,6 +101,9 @@ func TestFullStatusHasTheMetricsOfTheManual(t *testing.T) {
 	if end := seconds(time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)); end < 2.5e11 {
 		t.Errorf("a certificate that is valid until 9999 expires at %g", end)
 	}
+	if half := seconds(time.UnixMilli(1500)); half != 1.5 {
+		t.Errorf("1500 ms are %g s", half)
+	}
 	if diff := cmp.Diff(inManual(t), got); diff != "" {
 		t.Errorf("(-pmcheck(8) +program)\n%s", diff)
 	}

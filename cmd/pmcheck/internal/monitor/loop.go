@@ -21,8 +21,8 @@ import (
 // accepted.
 const hurried = time.Second
 
-// turnTime is the longest time from one state to the next: the holds end, and may not be read any more.
-const turnTime = 5 * time.Second
+// longestPass is the longest time from one state to the next: the holds end, and may not be read any more.
+const longestPass = 5 * time.Second
 
 // maxPort bounds the port in puppet.conf, which may be any text.
 const maxPort = 20
@@ -104,7 +104,7 @@ func elsewhere(c config.Probe) string {
 // adopt takes up a configuration from outside. Where the master was found stays known.
 func (m *Monitor) adopt(c config.Config) {
 	found := m.config.Probe
-	m.home = c.Probe.Address
+	m.assumed = c.Probe.Address
 	if found.Assumed && c.Probe.Assumed {
 		c.Probe.Address = found.Address
 	}
@@ -117,7 +117,7 @@ func (m *Monitor) configure(c config.Config) {
 	m.stop()
 	m.config = c
 	m.searching = false
-	m.strange = nil
+	m.rejected = nil
 	if m.credentials == nil || m.credentials.Files != c.Probe.Files {
 		m.credentials = &puppetclient.Credentials{Files: c.Probe.Files}
 	}
@@ -191,7 +191,7 @@ func (m *Monitor) loop(ctx context.Context) {
 	defer due.Stop()
 	for m.await(ctx, due.C) {
 		m.publish()
-		due.Reset(min(time.Until(m.began.Add(m.pause())), turnTime))
+		due.Reset(min(time.Until(m.began.Add(m.pause())), longestPass))
 	}
 
 	for _, s := range m.services {

@@ -30,7 +30,7 @@ func TestLoopPublishesBeforeHoldsAreTooOld(t *testing.T) {
 		defer cancel()
 		var last time.Time
 		published := func(s *State) {
-			if gap := s.Published.Sub(last); !last.IsZero() && gap > 3*turnTime/2 {
+			if gap := s.Published.Sub(last); !last.IsZero() && gap > 3*longestPass/2 {
 				t.Errorf("published after %s", gap)
 			}
 			last = s.Published
@@ -39,7 +39,7 @@ func TestLoopPublishesBeforeHoldsAreTooOld(t *testing.T) {
 		go m.loop(ctx)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if age := time.Since(m.State().Published); age > 3*turnTime/2 {
+		if age := time.Since(m.State().Published); age > 3*longestPass/2 {
 			t.Errorf("the state is %s old", age)
 		}
 	})

@@ -55,11 +55,11 @@ type Monitor struct {
 	began       time.Time // the last probes that were due
 
 	// Where the master is, while its address is assumed: see place.go.
-	home      string          // the address that is assumed
+	assumed   string          // the address of the configuration
 	sight     sight           // the last one
 	ran       map[string]bool // the units that have been seen to run
 	searching bool            // a trial is under way
-	strange   []door          // behind which the master is not
+	rejected  []candidate     // where the master is not
 	doubted   bool            // see place
 }
 

@@ -51,7 +51,7 @@ func Once(ctx context.Context, c config.Config) (check.Verdict, check.Result, []
 		s := sight{listeners: listening(), unit: unit}
 		p = s.place(c.Probe.Address, c.Probe.Address, true)
 	}
-	found.unit(unit, p.another, now)
+	found.unit(unit, p.notMaster, now)
 
 	list := found.list(now)
 	verdict := new(check.Judge).Observe(result)

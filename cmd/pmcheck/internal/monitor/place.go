@@ -18,8 +18,8 @@ import (
 )
 
 // The address of the probe is a guess as long as no source names it: a balancer on the master's own host may have
-// Puppet's port, and then another master of the pool answers there. This file finds out whose the answer is:
-// listening observes, place decides, try looks behind the doors, and the loop goes where the master is.
+// Puppet's port, and then another master of the pool answers there. This file finds out which program answers:
+// listening observes, place decides, try probes the other addresses, and the loop moves there.
 
 // sight is what the kernel and systemd say at one moment: who listens on this host, and which unit is the master's.
 type sight struct {
@@ -56,13 +56,13 @@ func (s sight) at(address string) Owner {
 		return Nobody
 	}
 
-	all := s.of(found[0])
+	owner := s.of(found[0])
 	for _, l := range found[1:] {
-		if s.of(l) != all {
+		if s.of(l) != owner {
 			return Another // sockets of two owners share the address: either owner may answer
 		}
 	}
-	return all
+	return owner
 }
 
 // of returns whose a socket is, by its control group or, where that is not known, by its user.
@@ -83,53 +83,53 @@ func (s sight) of(l sockets.Listener) Owner {
 	return Another
 }
 
-// door is an address at which the unit listens, and the socket there.
-type door struct{ address, socket string }
+// candidate is another address at which the unit listens, and the socket there.
+type candidate struct{ address, socket string }
 
 // place is where the master is to be probed.
 type place struct {
 	address string
-	// others are where the unit listens besides. The master may be there, if it does not answer at address.
-	others []door
-	// mine is set if the unit listens at address, too.
-	mine bool
-	// another is set if what answers at address is not the master: its unit is stopped.
-	another bool
+	// candidates are where the unit listens besides. The master may be there, if it does not answer at address.
+	candidates []candidate
+	// unitHere is set if the unit listens at address, too.
+	unitHere bool
+	// notMaster is set if what answers at address is not the master: its unit is stopped.
+	notMaster bool
 	// doubted is set if what answers at address is not the unit's, and counts for want of something better.
 	doubted bool
 }
 
-// place decides where the master is to be probed, which is now probed at inUse and is assumed at home. healthy is set
-// if what is probed has answered that it is. A unit that has not run since the host booted says nothing: the master may
-// be a container, for example.
-func (s sight) place(home, inUse string, healthy bool) place {
+// place decides where the master is to be probed. It is probed at inUse now, and the configuration has it at assumed.
+// healthy is set if what is probed has answered that it is. A unit that has not run since the host booted says nothing:
+// the master may be a container, for example.
+func (s sight) place(assumed, inUse string, healthy bool) place {
 	stay := place{address: inUse}
 	if !s.unit.Ran {
 		return stay
 	}
 
-	atHome := s.at(home)
-	if atHome == TheUnit {
-		return place{address: home}
+	whereAssumed := s.at(assumed)
+	if whereAssumed == TheUnit {
+		return place{address: assumed}
 	}
 	here := s.at(inUse)
 	if !s.unit.Runs() {
-		stay.another = here != TheUnit
+		stay.notMaster = here != TheUnit
 		return stay
 	}
 
 	isFound := here == TheUnit && healthy
-	if atHome == NotKnown || isFound {
+	if whereAssumed == NotKnown || isFound {
 		return stay
 	}
-	stay.others = s.others(inUse)
-	stay.mine = here == TheUnit
+	stay.candidates = s.candidates(inUse)
+	stay.unitHere = here == TheUnit
 	stay.doubted = here == Another
 	return stay
 }
 
-// others returns where the unit listens, but for one address.
-func (s sight) others(inUse string) (list []door) {
+// candidates returns where the unit listens, but for one address.
+func (s sight) candidates(inUse string) (list []candidate) {
 	for _, l := range s.listeners {
 		host := l.Local.Addr().String()
 		if l.Local.Addr().IsUnspecified() {
@@ -139,27 +139,27 @@ func (s sight) others(inUse string) (list []door) {
 		address := net.JoinHostPort(host, strconv.Itoa(int(l.Local.Port())))
 		isUsable := !l.Local.Addr().IsLinkLocalUnicast() && address != inUse // a link-local address needs a zone
 		if isUsable && s.at(address) == TheUnit {
-			list = append(list, door{address: address, socket: l.ID})
+			list = append(list, candidate{address: address, socket: l.ID})
 		}
 	}
-	slices.SortFunc(list, func(a, b door) int { return strings.Compare(a.address, b.address) })
-	return slices.CompactFunc(list, func(a, b door) bool { return a.address == b.address })
+	slices.SortFunc(list, func(a, b candidate) int { return strings.Compare(a.address, b.address) })
+	return slices.CompactFunc(list, func(a, b candidate) bool { return a.address == b.address })
 }
 
-// trialTime is how long a door may take to answer. A Puppet Server that has just started is slow.
+// trialTime is how long a candidate may take to answer. A Puppet Server that has just started is slow.
 const trialTime = 5 * time.Second
 
-// trial is what was found behind doors.
+// trial is what was found at candidates.
 type trial struct {
-	of      *subject // that is probed meanwhile
-	address string   // where the master is; empty if it is behind none of them
-	strange []door   // what answered there has not shown the master's certificate
+	of       *subject    // that is probed meanwhile
+	address  string      // where the master is; empty if it is at none of them
+	rejected []candidate // what answered there has not shown the master's certificate
 }
 
-// try looks behind the doors of a place for a master that shows its certificate, a healthy master if possible. If the
+// try probes the candidates of a place for a master that shows its certificate, a healthy master if possible. If the
 // unit listens at the address in use too, only a healthy master is better.
 func try(ctx context.Context, c config.Probe, credentials *puppetclient.Credentials, p place) (t trial) {
-	for _, d := range p.others {
+	for _, d := range p.candidates {
 		c.Address = d.address
 		prober := newProber(c, credentials, drain.Master)
 		prober.Wait = trialTime
@@ -171,12 +171,12 @@ func try(ctx context.Context, c config.Probe, credentials *puppetclient.Credenti
 			t.address = d.address
 			return t
 		}
-		if showsItself(r) && !p.mine {
+		if showsItself(r) && !p.unitHere {
 			t.address = cmp.Or(t.address, d.address)
 		}
 		silent := []check.Reason{puppetclient.Refused, puppetclient.Timeout, puppetclient.ConnectionLost}
 		if !showsItself(r) && !slices.Contains(silent, r.Fault.Reason) {
-			t.strange = append(t.strange, d)
+			t.rejected = append(t.rejected, d)
 		}
 	}
 	return t
@@ -199,9 +199,9 @@ func (m *Monitor) see(ctx context.Context, s sight) {
 	inUse := m.config.Probe.Address
 	p := place{address: inUse}
 	if m.config.Probe.Assumed {
-		p = s.place(m.home, inUse, m.master().answered())
+		p = s.place(m.assumed, inUse, m.master().answered())
 	}
-	m.findings.unit(s.unit, p.another, time.Now())
+	m.findings.unit(s.unit, p.notMaster, time.Now())
 	m.doubted = p.doubted
 
 	if p.address != inUse {
@@ -214,9 +214,9 @@ func (m *Monitor) see(ctx context.Context, s sight) {
 // search tries where else the master may be.
 func (m *Monitor) search(ctx context.Context, p place) {
 	// What is no Puppet Server is not asked again and again.
-	m.strange = slices.DeleteFunc(m.strange, func(d door) bool { return !slices.Contains(p.others, d) })
-	p.others = slices.DeleteFunc(p.others, func(d door) bool { return slices.Contains(m.strange, d) })
-	if len(p.others) == 0 || m.searching {
+	m.rejected = slices.DeleteFunc(m.rejected, func(d candidate) bool { return !slices.Contains(p.candidates, d) })
+	p.candidates = slices.DeleteFunc(p.candidates, func(d candidate) bool { return slices.Contains(m.rejected, d) })
+	if len(p.candidates) == 0 || m.searching {
 		return
 	}
 
@@ -231,13 +231,13 @@ func (m *Monitor) search(ctx context.Context, p place) {
 	})
 }
 
-// tried takes into account what was found behind doors.
+// tried takes into account what was found at candidates.
 func (m *Monitor) tried(ctx context.Context, t trial) {
 	if !m.watches(t.of) {
 		return // another configuration is in use
 	}
 	m.searching = false
-	m.strange = append(m.strange, t.strange...)
+	m.rejected = append(m.rejected, t.rejected...)
 	if t.address != "" {
 		m.move(ctx, t.address)
 	}

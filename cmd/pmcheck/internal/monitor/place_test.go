@@ -40,8 +40,8 @@ func TestPlaceIsWhereTheUnitListens(t *testing.T) {
 	master := socket("[::]:8140", unitGroup, puppet)
 	moved := socket("[::]:8141", unitGroup, puppet)
 	balancer := socket("0.0.0.0:8140", balancerGroup, root)
-	at := func(address string) []door { return []door{{address, address}} }
-	behind := func(socket string) []door { return []door{{found, socket}} }
+	at := func(address string) []candidate { return []candidate{{address, address}} }
+	listensAt := func(socket string) []candidate { return []candidate{{found, socket}} }
 
 	for _, tt := range []struct {
 		name      string
@@ -64,36 +64,36 @@ func TestPlaceIsWhereTheUnitListens(t *testing.T) {
 
 		// A balancer on the master's own host.
 		{"a balancer, unit runs", active, []sockets.Listener{balancer, moved}, "", true,
-			place{address: home, others: behind("[::]:8141"), doubted: true}},
+			place{address: home, candidates: listensAt("[::]:8141"), doubted: true}},
 		{"found", active, []sockets.Listener{balancer, moved}, found, true, place{address: found}},
 		{"found, not healthy", active, []sockets.Listener{balancer, moved}, found, false,
-			place{address: found, mine: true}},
+			place{address: found, unitHere: true}},
 		{"found, not healthy, another port", active,
 			[]sockets.Listener{balancer, moved, socket("[::]:8170", unitGroup, puppet)}, found, false,
-			place{address: found, others: []door{{"localhost:8170", "[::]:8170"}}, mine: true}},
-		{"found, stopped", stopped, []sockets.Listener{balancer}, found, false, place{address: found, another: true}},
+			place{address: found, candidates: []candidate{{"localhost:8170", "[::]:8170"}}, unitHere: true}},
+		{"found, stopped", stopped, []sockets.Listener{balancer}, found, false, place{address: found, notMaster: true}},
 		{"found, starts", starting, []sockets.Listener{balancer}, found, false, place{address: found}},
 		{"found, at another port after a restart", active,
 			[]sockets.Listener{balancer, socket("[::]:8142", unitGroup, puppet)}, found, false,
-			place{address: found, others: []door{{"localhost:8142", "[::]:8142"}}}},
+			place{address: found, candidates: []candidate{{"localhost:8142", "[::]:8142"}}}},
 		{"found, systemd does not answer", systemd.UnitState{}, []sockets.Listener{balancer, moved}, found, true,
 			place{address: found}},
 		{"found, then the unit has the port", active, []sockets.Listener{master}, found, true, place{address: home}},
 		{"a balancer, unit starts", starting, []sockets.Listener{balancer}, "", true, place{address: home, doubted: true}},
-		{"a balancer, unit stopped", stopped, []sockets.Listener{balancer}, "", true, place{address: home, another: true}},
-		{"a balancer, unit failed", failed, []sockets.Listener{balancer}, "", true, place{address: home, another: true}},
+		{"a balancer, unit stopped", stopped, []sockets.Listener{balancer}, "", true, place{address: home, notMaster: true}},
+		{"a balancer, unit failed", failed, []sockets.Listener{balancer}, "", true, place{address: home, notMaster: true}},
 		{"a balancer, unit has not run", never, []sockets.Listener{balancer}, "", true, place{address: home}},
 		{"the balancer has not started, and waits for pmcheck", active, []sockets.Listener{moved}, "", false,
-			place{address: home, others: behind("[::]:8141")}},
+			place{address: home, candidates: listensAt("[::]:8141")}},
 		{"two workers of a balancer share the port", active, []sockets.Listener{balancer, balancer, moved}, "", true,
-			place{address: home, others: behind("[::]:8141"), doubted: true}},
+			place{address: home, candidates: listensAt("[::]:8141"), doubted: true}},
 
 		// By the user, where the control group is missing.
 		{"by user: a master alone", oldSystemd, []sockets.Listener{socket("[::]:8140", 0, puppet)}, "", true,
 			place{address: home}},
 		{"by user: a balancer", oldSystemd,
 			[]sockets.Listener{socket("0.0.0.0:8140", 0, root), socket("[::]:8141", 0, puppet)}, "", true,
-			place{address: home, others: behind("[::]:8141"), doubted: true}},
+			place{address: home, candidates: listensAt("[::]:8141"), doubted: true}},
 		{"by user: another user's", oldSystemd, []sockets.Listener{socket("0.0.0.0:8140", 0, haproxy)}, "", true,
 			place{address: home, doubted: true}},
 		{"by user: stopped, and started by hand", stopped, []sockets.Listener{socket("[::]:8140", 70, puppet)}, "",
@@ -104,24 +104,24 @@ func TestPlaceIsWhereTheUnitListens(t *testing.T) {
 			place{address: home}},
 		{"a proxy has 127.0.0.1", active, []sockets.Listener{socket("127.0.0.1:8140", balancerGroup, root),
 			socket("192.0.2.1:8140", unitGroup, puppet)}, "", true,
-			place{address: home, others: at("192.0.2.1:8140"), doubted: true}},
+			place{address: home, candidates: at("192.0.2.1:8140"), doubted: true}},
 		{"a balancer has another address, and the master its own", active, []sockets.Listener{
 			socket("192.0.2.9:8140", balancerGroup, root), socket("192.0.2.1:8140", unitGroup, puppet)}, "", false,
-			place{address: home, others: at("192.0.2.1:8140")}},
+			place{address: home, candidates: at("192.0.2.1:8140")}},
 		{"a proxy that ends TLS", active, []sockets.Listener{balancer, socket("127.0.0.1:8080", unitGroup, puppet)}, "", true,
-			place{address: home, others: at("127.0.0.1:8080"), doubted: true}},
+			place{address: home, candidates: at("127.0.0.1:8080"), doubted: true}},
 		{"a unit that runs a container behind docker-proxy", ofRoot,
 			[]sockets.Listener{socket("0.0.0.0:8140", dockerGroup, root)}, "", true, place{address: home, doubted: true}},
 		{"the same, stopped, and docker-proxy lives on", stopped,
-			[]sockets.Listener{socket("0.0.0.0:8140", dockerGroup, root)}, "", true, place{address: home, another: true}},
+			[]sockets.Listener{socket("0.0.0.0:8140", dockerGroup, root)}, "", true, place{address: home, notMaster: true}},
 		{"DNAT to the unit's port", active, []sockets.Listener{moved}, "", true,
-			place{address: home, others: behind("[::]:8141")}},
-		{"DNAT to another host, unit stopped", stopped, nil, "", true, place{address: home, another: true}},
+			place{address: home, candidates: listensAt("[::]:8141")}},
+		{"DNAT to another host, unit stopped", stopped, nil, "", true, place{address: home, notMaster: true}},
 		{"a socket that systemd opened for the unit", active, []sockets.Listener{socket("[::]:8140", initGroup, root)}, "",
 			true, place{address: home, doubted: true}},
 		{"a socket that systemd opened for a proxy", active,
 			[]sockets.Listener{socket("[::]:8140", initGroup, root), moved}, "", true,
-			place{address: home, others: behind("[::]:8141"), doubted: true}},
+			place{address: home, candidates: listensAt("[::]:8141"), doubted: true}},
 		{"an address that needs a zone", active,
 			[]sockets.Listener{balancer, socket("[fe80::1]:8140", unitGroup, puppet)}, "", true,
 			place{address: home, doubted: true}},
@@ -135,7 +135,7 @@ func TestPlaceIsWhereTheUnitListens(t *testing.T) {
 			inUse = home
 		}
 		got := s.place(home, inUse, tt.healthy)
-		if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(place{}, door{})); diff != "" {
+		if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(place{}, candidate{})); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", tt.name, diff)
 		}
 	}

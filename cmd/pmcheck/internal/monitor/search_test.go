@@ -56,7 +56,7 @@ func seen(active string, addresses ...string) sight {
 	return s
 }
 
-// TestTheMasterIsWhereItsCertificateIsShown: what is found behind a door is the master or, if it answers, never asked
+// TestTheMasterIsWhereItsCertificateIsShown: what answers at a candidate is the master, or never asked
 // again.
 func TestTheMasterIsWhereItsCertificateIsShown(t *testing.T) {
 	plain := httptest.NewServer(http.NotFoundHandler())
@@ -68,10 +68,10 @@ func TestTheMasterIsWhereItsCertificateIsShown(t *testing.T) {
 	silent.Close()
 
 	for _, tt := range []struct {
-		name    string
-		behind  func(*checktest.Master) string // the address of the door
-		moved   bool
-		strange bool
+		name     string
+		found    func(*checktest.Master) string // the address of the candidate
+		moved    bool
+		rejected bool
 	}{
 		{"the master", (*checktest.Master).Address, true, false},
 		{"the master, which has an error", func(m *checktest.Master) string {
@@ -99,25 +99,25 @@ func TestTheMasterIsWhereItsCertificateIsShown(t *testing.T) {
 	} {
 		master := newMaster(t)
 		m := searcher(t, master)
-		door := tt.behind(master)
+		candidate := tt.found(master)
 
-		m.see(t.Context(), seen("active", door))
+		m.see(t.Context(), seen("active", candidate))
 		m.tried(t.Context(), <-m.trials)
-		if got := m.config.Probe.Address == door; got != tt.moved {
-			t.Errorf("%s: probed at %s, want at the door %v", tt.name, m.config.Probe.Address, tt.moved)
+		if got := m.config.Probe.Address == candidate; got != tt.moved {
+			t.Errorf("%s: probed at %s, want at the candidate %v", tt.name, m.config.Probe.Address, tt.moved)
 		}
-		if got := len(m.strange) > 0; got != tt.strange {
-			t.Errorf("%s: strange %v, want %v", tt.name, m.strange, tt.strange)
+		if got := len(m.rejected) > 0; got != tt.rejected {
+			t.Errorf("%s: rejected %v, want %v", tt.name, m.rejected, tt.rejected)
 		}
 
-		m.see(t.Context(), seen("active", door))
-		if asksAgain := !tt.moved && !tt.strange; m.searching != asksAgain {
+		m.see(t.Context(), seen("active", candidate))
+		if asksAgain := !tt.moved && !tt.rejected; m.searching != asksAgain {
 			t.Errorf("%s: asked again %v, want %v", tt.name, m.searching, asksAgain)
 		}
 	}
 }
 
-// TestAHealthyMasterIsPreferred: a door behind which the master is not healthy is left for a door behind which it is,
+// TestAHealthyMasterIsPreferred: a candidate where the master is not healthy is left for one where it is,
 // and never the other way round.
 func TestAHealthyMasterIsPreferred(t *testing.T) {
 	master := newMaster(t)

@@ -24,8 +24,9 @@ type Departure struct {
 	// OnlyServer says that a balancer keeps the service because it has no other server, and expects none back: a drain
 	// is refused.
 	OnlyServer bool `json:"only_server"`
-	// Blockers keep a held service from being idle. While it is ready, they are what a drain would be refused for, or
-	// would wait for, but for the other masters of a fleet, which have to be asked.
+	// Blockers keep a held service from being idle: balancers that have not let go and, once none of these has to do so
+	// first, agents. While it is ready, they are what a drain would be refused for, or would wait for, but for the other
+	// masters of a fleet, which have to be asked.
 	Blockers []Blocker `json:"blockers,omitempty"`
 	// Return keeps the service from being in service: the hold, its answer, the gate, or balancers that do not send
 	// yet.
@@ -51,14 +52,14 @@ var errNotAsked = errors.New("the connections of the master are not asked for")
 func (of Facts) departure(s *Status, v ServiceStatus, moment answer.Moment) Departure {
 	// A drain does not wait for a backend that only takes turns, and has this master alone by mistake.
 	awaited := *s
-	lone := s.Balancers.Turns().OnlyServer(s.Time)
-	awaited.Balancers = s.Balancers.Without(lone)
-	isLone := func(o Blocker) bool {
-		return slices.ContainsFunc(lone, func(b Balancer) bool { return b.Label() == o.Of })
+	mistaken := s.Balancers.Turns().OnlyServer(s.Time)
+	awaited.Balancers = s.Balancers.Without(mistaken)
+	isMistaken := func(o Blocker) bool {
+		return slices.ContainsFunc(mistaken, func(b Balancer) bool { return b.Label() == o.Of })
 	}
 
 	rule := balancer.NewRule(moment, of.State.Leaves(s.Time), of.Settings.MaxOut)
-	keeps := slices.DeleteFunc(rule.Keeps(s.Balancers, s.Budget != nil), isLone)
+	keeps := slices.DeleteFunc(rule.Keeps(s.Balancers, s.Budget != nil), isMistaken)
 	isLast := func(o Blocker) bool { return o.Kind == blocker.OnlyServer }
 
 	d := Departure{
@@ -74,9 +75,19 @@ func (of Facts) departure(s *Status, v ServiceStatus, moment answer.Moment) Depa
 
 	d.Blockers = blocker.Join(keeps, awaited.Untold(v, HeardAll))
 	d.Out = len(d.Blockers) == 0
-	d.Blockers = append(d.Blockers, of.busy(s, v)...)
+	if agentsAreAwaited(v, d.Blockers) {
+		d.Blockers = append(d.Blockers, of.busy(s, v)...)
+	}
 	d.Idle = len(d.Blockers) == 0
 	return d
+}
+
+// agentsAreAwaited reports whether a hold waits for agents. While it waits for a balancer first, they come and go. A
+// balancer that has this master alone is not waited for, and after its turn a stop waits for both.
+func agentsAreAwaited(v ServiceStatus, blockers []Blocker) bool {
+	isBalancer := func(o Blocker) bool { return o.Of != "" && o.Kind != blocker.OnlyServer }
+	turnIsOver := v.Departure.Leaving == drain.LeavingBesideSpare
+	return turnIsOver || !slices.ContainsFunc(blockers, isBalancer)
 }
 
 // busy returns what keeps a service that is held from being idle once it is out.

@@ -19,8 +19,8 @@ import (
 	"github.com/pmcheck/pmcheck/drain"
 )
 
-// What follows is all that the recipe in CONTRIBUTING asks for in Go: the file of a check that runs on a schedule, and
-// one of a check that looks at the results of the probe.
+// What follows is what the recipe in CONTRIBUTING asks for in Go, but for tests: the file of a check that runs on a
+// schedule, and one of a check that looks at the results of the probe.
 
 // backlogSettings say what to look at, and how much of it is too much.
 type backlogSettings struct {

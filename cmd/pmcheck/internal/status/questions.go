@@ -3,6 +3,7 @@ package status
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -79,8 +80,8 @@ func (s Status) Behind(v ServiceStatus) (list []Blocker) {
 		if !s.concerned(v, &b) {
 			continue
 		}
-		why := s.lag(v, &b)
-		if why.Text == "" {
+		why, lags := s.lag(v, &b)
+		if !lags {
 			continue
 		}
 		if b.View == nil && !b.Listed {
@@ -109,35 +110,37 @@ func (s Status) concerned(v ServiceStatus, b *Balancer) bool {
 	if b.Hides(v.Mode) {
 		return false
 	}
+	// The gate opens for a balancer that was told to keep the master.
 	isGated := b.Service == drain.Master && s.Gate.Refuses(b.Source, s.Time)
-	return !isGated
+	mayHaveKept := b.View != nil && !b.Refused()
+	return !isGated || mayHaveKept
 }
 
-// lag returns what a balancer has not done yet; without a text if it does what the mode of the service asks.
-func (s Status) lag(v ServiceStatus, b *Balancer) (why Blocker) {
+// lag returns what a balancer has not done yet, and false if it does what the mode of the service asks.
+func (s Status) lag(v ServiceStatus, b *Balancer) (why Blocker, lags bool) {
 	// While the hold is leaving, such a balancer is told to keep the master.
 	if v.Departure.Leaving != drain.Firm && b.Unreadable {
-		return b.UnreadableView()
+		return b.UnreadableView(), true
 	}
 
 	// A balancer that has the master DOWN asks seldom, and must be told to use it before it sends.
 	isHeld := v.Mode != drain.Ready
 	if isHeld && b.HasDown() && !b.Sends(s.Time) {
-		return why
+		return why, false
 	}
 	if !b.Seen.After(v.ModeSince) {
 		if every := b.AsksEvery(); every > 0 {
-			return behind(b, "has not asked since the hold changed (asks every %s)", text.Age(every))
+			return behind(b, "has not asked since the hold changed (asks every %s)", text.Age(every)), true
 		}
-		return behind(b, "has not asked since the hold changed")
+		return behind(b, "has not asked since the hold changed"), true
 	}
 
 	// A balancer without a view needs several answers of a kind.
 	if b.View == nil {
 		if told := b.InARow(isHeld); told < balancer.TellTimes {
-			return behind(b, "was told %d of %d times", told, balancer.TellTimes)
+			return behind(b, "was told %d of %d times", told, balancer.TellTimes), true
 		}
-		return why
+		return why, false
 	}
 	if isHeld {
 		return s.stillSends(b)
@@ -145,22 +148,22 @@ func (s Status) lag(v ServiceStatus, b *Balancer) (why Blocker) {
 
 	isBack := b.View.Steps == 0 && b.View.Sends()
 	if !isBack {
-		return behind(b, "does not send yet (%s)", stands(b.View))
+		return behind(b, "does not send yet (%s)", stands(b.View)), true
 	}
-	return why
+	return why, false
 }
 
 // stillSends is lag for a balancer that has asked a held master, and sends its view.
-func (s Status) stillSends(b *Balancer) (why Blocker) {
+func (s Status) stillSends(b *Balancer) (why Blocker, lags bool) {
 	// A balancer that has the master out may be about to take it back, because the pool needs it: the last answer tells.
 	if b.View.Sends() || !b.Refused() {
-		return behind(b, "still sends (%s)", stands(b.View))
+		return behind(b, "still sends (%s)", stands(b.View)), true
 	}
 	if b.Sends(s.Time) {
 		return behind(b, "may still send: its checks come unevenly, as if two HAProxies had its name, "+
-			"and one had the master UP %s ago", text.Age(s.Time.Sub(b.UpSeen)))
+			"and one had the master UP %s ago", text.Age(s.Time.Sub(b.UpSeen))), true
 	}
-	return why
+	return why, false
 }
 
 // stands says how the master stands with a balancer, by its view.
@@ -210,8 +213,8 @@ func (s Status) hasHeardListed() bool {
 }
 
 // Unheard reports whether no balancer has asked this master for as long as agents run, as far as a daemon knows that
-// has listened for slow ones, too. Without a balancer that is told of a hold, no agent goes elsewhere, unless the gate
-// sends it there.
+// has listened for slow ones, too, and believes all: the balancer that is in use may be missing in a list. Without a
+// balancer that is told of a hold, no agent goes elsewhere, unless the gate sends it there.
 func (s Status) Unheard(since time.Time) bool {
 	// A gate that has not looked since the hold took effect may be about to close.
 	isGated := s.Gate.Runs(s.Time) && (s.Gate.Closed || !s.Gate.Looked.After(since))
@@ -219,7 +222,7 @@ func (s Status) Unheard(since time.Time) bool {
 		return false
 	}
 
-	knowsBalancers := s.Time.Sub(s.ListensSince) >= HeardAll
+	knowsBalancers := s.BelievesAll() && s.Time.Sub(s.ListensSince) >= HeardAll
 	return knowsBalancers && s.Time.Sub(s.BalancerAsked) >= agentRun
 }
 
@@ -246,7 +249,7 @@ func (s Status) Busy(v ServiceStatus, connections []sockets.Connection) (list []
 			"the JRubies have not been counted since the hold changed")...)
 	}
 
-	return append(list, s.inUse(connections, counted)...)
+	return append(list, s.inUse(connections, counted, v.Departure.Leaving)...)
 }
 
 // requests returns the requests that are under way, or wait.
@@ -262,15 +265,15 @@ func requests(pool *check.Pool) (list []Blocker) {
 
 // inUse returns the connections that may carry another request. counted is when the JRubies were counted; zero if the
 // master does not report them.
-func (s Status) inUse(connections []sockets.Connection, counted time.Time) []Blocker {
+func (s Status) inUse(connections []sockets.Connection, counted time.Time, leaving drain.Leaving) []Blocker {
 	var used []sockets.Connection
 	for _, c := range connections {
-		if s.mayCarryMore(c, counted) {
+		if s.mayCarryMore(c, counted) && !s.isStranded(c.Peer.Addr(), leaving) {
 			used = append(used, c)
 		}
 	}
 	if len(used) == 0 {
-		return s.elsewhere(connections)
+		return s.elsewhere(connections, leaving)
 	}
 
 	from := used[0].Peer.Addr().String()
@@ -283,7 +286,7 @@ func (s Status) inUse(connections []sockets.Connection, counted time.Time) []Blo
 // elsewhere returns what the kernel may not show of a master whose socket is not known to be on this host: its port may
 // be published from a container, by DNAT, a forwarder, or both. A balancer with a view counts its sessions, those that
 // are idle too; as many sessions as the kernel shows connections are judged by these.
-func (s Status) elsewhere(connections []sockets.Connection) (list []Blocker) {
+func (s Status) elsewhere(connections []sockets.Connection, leaving drain.Leaving) (list []Blocker) {
 	showsAll := s.Probe.Listener == monitor.TheUnit
 	if showsAll || s.Probe.Reason == puppetclient.Refused {
 		return nil
@@ -299,8 +302,7 @@ func (s Status) elsewhere(connections []sockets.Connection) (list []Blocker) {
 	sessions := 0
 	counting := s.Balancers.Counting()
 	for _, b := range counting {
-		isAwaited := !s.Balancers.OnlyServerAt(b.Source, s.Time)
-		if n := b.View.Sessions; n > 0 && isAwaited {
+		if n := b.View.Sessions; n > 0 && !s.isStranded(b.Source, leaving) {
 			sessions += n
 			list = append(list, blocker.New(blocker.Agent, "%s counts %s, and this host sees %s",
 				b.Label(), count(n, "session"), count(shown, "connection")))
@@ -326,16 +328,16 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// isStranded reports whether agents from an address can go nowhere else, and come until the hold is firm: a listed
+// balancer there has this master alone. They are not waited for.
+func (s Status) isStranded(from netip.Addr, leaving drain.Leaving) bool {
+	return leaving != drain.Firm && s.Balancers.OnlyServerAt(from, s.Time)
+}
+
 // mayCarryMore reports whether a connection may carry another request of an agent.
 func (s Status) mayCarryMore(c sockets.Connection, counted time.Time) bool {
 	isOwn := slices.Contains(s.Probe.Connections, c.Peer)
 	if isOwn {
-		return false
-	}
-
-	// Agents behind listed balancers of which this is the only server can go nowhere else: they are not waited for.
-	from := c.Peer.Addr()
-	if s.Balancers.OnlyServerAt(from, s.Time) {
 		return false
 	}
 
@@ -345,7 +347,7 @@ func (s Status) mayCarryMore(c sockets.Connection, counted time.Time) bool {
 
 	// An agent that the gate refuses cannot make another connection in the middle of its run. It uses this one until
 	// the run is over, or Jetty closes the connection.
-	if s.Gate.Refuses(from, s.Time) {
+	if s.Gate.Refuses(c.Peer.Addr(), s.Time) {
 		return true
 	}
 
@@ -384,9 +386,9 @@ func Unattended(lost time.Duration) []Blocker {
 }
 
 // AtWork returns the agents that may be at work on a master whose daemon does not answer any more. s, its last status,
-// may be zero: its JRubies are not counted.
-func (s Status) AtWork(connections []sockets.Connection) []Blocker {
-	return s.inUse(connections, time.Time{})
+// may be zero: its JRubies are not counted. leaving is what the hold waits for.
+func (s Status) AtWork(connections []sockets.Connection, leaving drain.Leaving) []Blocker {
+	return s.inUse(connections, time.Time{}, leaving)
 }
 
 // ReturnBlockers returns what keeps a service from being used again and, when nothing does, the next master from
@@ -405,9 +407,9 @@ func (s Status) ReturnBlockers(service drain.Service) (list []Blocker) {
 	return list
 }
 
-// Healthy reports whether the master serves agents again, as a probe since a moment has shown. A verdict
+// ServesSince reports whether the master serves agents again, as a probe since a moment has shown. A verdict
 // from before may be about the process that has stopped.
-func (s Status) Healthy(since time.Time) bool {
+func (s Status) ServesSince(since time.Time) bool {
 	return s.Master().Verdict.Health.Serves() && s.Probe.Asked.After(since)
 }
 
@@ -421,7 +423,7 @@ func (s Status) slotKept() []Blocker {
 		return blocker.NotKnownUntil(s.Time, "whether its slot is free: %s", s.Budget.Error)
 	}
 
-	isReturned := !s.Budget.Held && s.Budget.Asked.After(s.Master().ModeSince)
+	isReturned := !s.Budget.HasSlot && s.Budget.Asked.After(s.Master().ModeSince)
 	if isReturned {
 		return nil
 	}
@@ -432,7 +434,7 @@ func (s Status) slotKept() []Blocker {
 // OverBudget returns the masters that keep this one from leaving because they use up the budget, as the daemon saw the
 // budget last. The database decides.
 func (s Status) OverBudget(service drain.Service) []Blocker {
-	if s.Budget == nil || !budget.Counts(service) || s.Budget.Held {
+	if s.Budget == nil || !budget.Counts(service) || s.Budget.HasSlot {
 		return nil
 	}
 	if !s.Budget.Reachable {

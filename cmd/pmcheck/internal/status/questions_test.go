@@ -300,12 +300,16 @@ func TestStandingNamesEachBlocker(t *testing.T) {
 		{"connection idle for longer", st(held), agents(sockets.Reuse+1, agent), ""},
 		{"connection younger than the count of the JRubies", st(held, counted20sAgo), agents(20*time.Second, agent), inUse},
 		{"idle connection, and the JRubies are not reported", st(held, unreported), agents(10*time.Minute, agent), inUse},
-		{"connection of a balancer with this only server, as any client may be", st(held, asking(alone, from("192.0.2.1"))),
+		{"connection of a balancer with this only server, as any client may be",
+			st(held, leaving, asking(alone, from("192.0.2.1"))),
 			agents(0, agent), inUse},
 		{"connection of a listed balancer with this only server",
-			st(held, asking(alone, trusted, from("192.0.2.1"))), agents(0, agent), ""},
-		{"connection of a HAProxy with an only server and a pool", st(held, asking(alone, trusted, from("192.0.2.1")),
-			asking(trusted, pooled, from("192.0.2.1"))), agents(0, agent), inUse},
+			st(held, leaving, asking(alone, trusted, from("192.0.2.1"))), agents(0, agent), ""},
+		{"connection of a listed balancer with this only server, which is out by force",
+			st(held, asking(alone, trusted, from("192.0.2.1"))), agents(0, agent), inUse},
+		{"connection of a HAProxy with an only server and a pool",
+			st(held, leaving, asking(alone, trusted, from("192.0.2.1")), asking(trusted, pooled, from("192.0.2.1"))),
+			agents(0, agent), inUse},
 		{"the daemon's own connection", st(held), agents(0, "127.0.0.1:40000"), ""},
 
 		{"a session, and the unit listens here", st(held, asking(counts(1))), nil, ""},
@@ -318,7 +322,10 @@ func TestStandingNamesEachBlocker(t *testing.T) {
 		{"an idle session that is seen here", st(held, listener(monitor.NotKnown), asking(counts(1))),
 			agents(time.Minute, agent), ""},
 		{"a session of a listed balancer with this only server",
-			st(held, listener(monitor.Nobody), asking(alone, trusted, counts(1))), nil, ""},
+			st(held, leaving, listener(monitor.Nobody), asking(alone, trusted, counts(1))), nil, ""},
+		{"a session of a listed balancer with this only server, which is out by force",
+			st(held, listener(monitor.Nobody), asking(alone, trusted, counts(1))), nil,
+			"agent: lb9/puppet counts 1 session, and this host sees 0 connections"},
 		{"no session, and nothing listens here", st(held, listener(monitor.Nobody), asking()), nil, ""},
 		{"nothing listens here, and no balancer counts", st(held, listener(monitor.Nobody)), nil, hidden},
 		{"nothing listens here, and a backend for turns alone counts",
@@ -333,6 +340,7 @@ func TestStandingNamesEachBlocker(t *testing.T) {
 		{"gate open", st(held, open), nil, gateOpen},
 		{"gate hangs", st(held, hung), nil, ""},
 		{"gate closed, sends", st(held, closed, asking(sends)), nil, ""},
+		{"gate closed, and the pool needs the master again", st(held, closed, asking(sends, told200)), nil, stillSends},
 		{"gate closed, one that passes", st(held, closed, asking(sends, from("192.0.2.9"))), nil, stillSends},
 		{"gate closed, one on this host", st(held, closed, asking(sends, from("127.0.0.1"))), nil, stillSends},
 		{"gate hangs, sends", st(held, hung, asking(sends)), nil, stillSends},
@@ -487,7 +495,7 @@ func TestADepartureSaysHowFarAServiceIs(t *testing.T) {
 			balancers:   st(drain.Drain, asking(missesOne, told200)).Balancers,
 			blockers:    "needed: balancer lb1/puppet has been missing a server for 1m (the others weigh 1 of 2)",
 			back:        byHold,
-			connections: noConnection,
+			connections: notKnown,
 		},
 		{
 			name:        "leaving, the only server",
@@ -495,15 +503,24 @@ func TestADepartureSaysHowFarAServiceIs(t *testing.T) {
 			leaving:     drain.LeavingInTurn,
 			balancers:   st(drain.Drain, asking(alone, told200)).Balancers,
 			is:          "only server",
-			blockers:    "only_server: balancer lb1/puppet has no other server than m1",
+			blockers:    "only_server: balancer lb1/puppet has no other server than m1; unknown: netlink",
 			back:        byHold,
-			connections: noConnection,
+			connections: notKnown,
+		},
+		{
+			name:        "after its turn, and a balancer still sends",
+			mode:        drain.Drain,
+			leaving:     drain.LeavingBesideSpare,
+			balancers:   st(drain.Drain, asking(sends)).Balancers,
+			blockers:    "balancer: lb1/puppet still sends (UP, 3 sessions); unknown: netlink",
+			back:        byHold,
+			connections: notKnown,
 		},
 		{
 			name:        "held, and a balancer still sends",
 			mode:        drain.Drain,
 			balancers:   st(drain.Drain, asking(sends)).Balancers,
-			connections: noConnection,
+			connections: notKnown,
 			blockers:    "balancer: lb1/puppet still sends (UP, 3 sessions)",
 			back:        byHold,
 		},
@@ -522,6 +539,15 @@ func TestADepartureSaysHowFarAServiceIs(t *testing.T) {
 			is:          "out",
 			blockers:    "agent: 1 connection in use, from 192.0.2.1",
 			back:        byHold,
+		},
+		{
+			name:        "held, an agent is at work, and the daemon has just started",
+			mode:        drain.Drain,
+			young:       true,
+			connections: func() ([]sockets.Connection, error) { return agents(time.Second, "192.0.2.1:5000"), nil },
+			blockers: "unknown: the daemon has listened for 20s, and may not have heard every balancer; " +
+				"agent: 1 connection in use, from 192.0.2.1",
+			back: byHold,
 		},
 		{
 			name:        "held, and the kernel does not tell",
@@ -625,7 +651,7 @@ func TestUnattended(t *testing.T) {
 	}
 
 	const want = "agent: 1 connection in use, from 192.0.2.1"
-	if got := texts(status.Status{}.AtWork(agents(20*time.Minute, "192.0.2.1:5000"))); got != want {
+	if got := texts(status.Status{}.AtWork(agents(20*time.Minute, "192.0.2.1:5000"), drain.Firm)); got != want {
 		t.Errorf("%s; want %s", got, want)
 	}
 }
@@ -635,14 +661,14 @@ func TestUnattended(t *testing.T) {
 func TestInServiceMeansThatTheNextMasterMayLeave(t *testing.T) {
 	slot := func(change ...func(*status.BudgetStatus)) func(*status.Status) {
 		return func(s *status.Status) {
-			s.Budget = &status.BudgetStatus{Usage: budget.Usage{Held: true}, Reachable: true, Asked: now()}
+			s.Budget = &status.BudgetStatus{Usage: budget.Usage{HasSlot: true}, Reachable: true, Asked: now()}
 			for _, f := range change {
 				f(s.Budget)
 			}
 		}
 	}
 	noDatabase := func(b *status.BudgetStatus) { b.Reachable = false }
-	free := func(b *status.BudgetStatus) { b.Held = false }
+	free := func(b *status.BudgetStatus) { b.HasSlot = false }
 	behind := func(b *status.BudgetStatus) { b.Asked = held().Add(-time.Second) }
 	ca := func(code int) func(*status.Status) {
 		return func(s *status.Status) {
@@ -685,7 +711,7 @@ func TestInServiceMeansThatTheNextMasterMayLeave(t *testing.T) {
 	}
 }
 
-func TestHealthyIsWhatAProbeHasShownSince(t *testing.T) {
+func TestAMasterServesSinceAProbeHasShownIt(t *testing.T) {
 	for _, tt := range []struct {
 		health check.Health
 		asked  time.Duration
@@ -697,7 +723,7 @@ func TestHealthyIsWhatAProbeHasShownSince(t *testing.T) {
 	} {
 		s := st(drain.Drain)
 		s.Services[0].Verdict.Health, s.Probe.Asked = tt.health, held().Add(tt.asked)
-		if got := s.Healthy(held()); got != tt.want {
+		if got := s.ServesSince(held()); got != tt.want {
 			t.Errorf("%s after %s: %v, want %v", tt.health, tt.asked, got, tt.want)
 		}
 	}
@@ -718,11 +744,15 @@ func TestUnheard(t *testing.T) {
 		{"a balancer", st(drain.Drain, long, asking()), false},
 		{"one that asked long ago, as with the master in MAINT", st(drain.Drain, long, asked(50*time.Minute)), false},
 		{"one that asked before any run of an agent began", st(drain.Drain, long, asked(time.Hour)), true},
+		{"the one in use may not be listed", st(drain.Drain, long, asked(time.Hour), believes("192.0.2.5/32")), false},
 		{"a closed gate", st(drain.Drain, long, closed), false},
 		{"a gate that has not looked yet", st(drain.Drain, long, lookedBefore), false},
 		{"a gate that stays open", st(drain.Drain, long, open), true},
 		{"a gate that hangs", st(drain.Drain, long, hung), true},
 	} {
+		if len(tt.status.Believed) == 0 {
+			believes("0.0.0.0/0", "::/0")(&tt.status)
+		}
 		if got := tt.status.Unheard(held()); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
@@ -734,7 +764,7 @@ func TestOverBudgetNamesTheMastersThatAreOut(t *testing.T) {
 	lapsed := slot
 	lapsed.Lapsed = true
 	asked := func(allowed int, held bool) *status.BudgetStatus {
-		view := budget.Usage{Allowed: allowed, Out: 1, Held: held, Slots: []budget.Slot{lapsed, slot}}
+		view := budget.Usage{Allowed: allowed, Out: 1, HasSlot: held, Slots: []budget.Slot{lapsed, slot}}
 		return &status.BudgetStatus{Usage: view, Reachable: true}
 	}
 	used := "budget: " + slot.String() + "; 1 of 1"

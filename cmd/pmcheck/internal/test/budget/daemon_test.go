@@ -119,5 +119,5 @@ func TestDaemonsKeepTheirSlots(t *testing.T) {
 	}
 	one.assertRun(0, "goes on without the budget", "drain", "--force")
 	db.Start()
-	one.waitBudget("recorded", func(b *lab.BudgetStatus) bool { return b.Held })
+	one.waitBudget("recorded", func(b *lab.BudgetStatus) bool { return b.HasSlot })
 }

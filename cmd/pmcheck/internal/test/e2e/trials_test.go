@@ -80,7 +80,10 @@ func TestLeavingInTheSameMoment(t *testing.T) {
 				t.Run(fmt.Sprintf("%s, %s, %s", kind.name, release.Suite, code), func(t *testing.T) {
 					root := release.StartChroot(t)
 					k := kind.trial
-					k.drain, k.pools = code, pools
+					k.drain, k.pools = code, nil
+					for i := 0; i < len(pools); i += k.balancers { // two cores have room for so many HAProxies
+						k.pools = append(k.pools, pools[i])
+					}
 					k.name = fmt.Sprintf("%s, %s, %s", version(t, root), code, kind.name)
 					table += try(t, root.StartHAProxy, []*trial{&k})
 				})

@@ -47,10 +47,7 @@ systemd::dropin_file { 'backlog.conf':
 // TestModuleOnEachPuppet runs the specs, over every system in metadata.json, and applies the module
 // alone and then beside a drop-in of the site's own, each twice. The package is in the host's repositories.
 func TestModuleOnEachPuppet(t *testing.T) {
-	lab.Real(t)
-	if !lab.Long() {
-		t.Skip("makes roots of other Debian releases; part of make versions")
-	}
+	lab.RealLong(t)
 	dist := lab.Packages(t, lab.File(t, ""), "")
 	for _, c := range []struct {
 		version string

@@ -2,8 +2,10 @@ package packages_test
 
 import (
 	"encoding/json"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -82,6 +84,20 @@ func assertInstall(t *testing.T) {
 		"find . ! -type d -printf '%m %p\\n' | "+list)
 	if diff := cmp.Diff(packaged, installed); diff != "" {
 		t.Errorf("the package has (-) and make install installs (+):\n%s", diff)
+	}
+	assertLinks(t, filepath.Join(root, "usr/share/doc/pmcheck"))
+}
+
+// assertLinks follows the relative links of the installed documents: there is no checkout around them.
+func assertLinks(t *testing.T, docs string) {
+	relative := regexp.MustCompile(`\]\(([^():#\s]+)[)#]`) // no URL
+	for _, name := range strings.Fields(output(t, docs, "find . -name '*.md'")) {
+		for _, m := range relative.FindAllStringSubmatch(lab.Read(t, filepath.Join(docs, name)), -1) {
+			target := filepath.Join(docs, filepath.Dir(name), m[1])
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
 	}
 }
 

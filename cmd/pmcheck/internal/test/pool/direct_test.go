@@ -13,10 +13,7 @@ import (
 // TestWithoutABalancer: agents that find their masters themselves go to the other one while one is drained behind its
 // gate, and no run fails, neither then nor while the masters are restarted. All of it is done again without the gate.
 func TestWithoutABalancer(t *testing.T) {
-	lab.Real(t)
-	if !lab.Long() {
-		t.Skip("PMCHECK_LONG is not set")
-	}
+	lab.RealLong(t)
 	p := startPool(t, shape{masters: []string{"", ""}, workshops: []string{"", "trixie", "forky"}}, 2, mix{})
 	agents := p.finders()
 	for _, m := range p.masters {

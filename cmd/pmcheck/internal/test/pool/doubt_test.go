@@ -143,11 +143,8 @@ func failures() []failure {
 // TestDoubtsTakeNoMasterOut brings each doubt to both masters of a pool under agents: no run fails, and balancers lose
 // no server to it. While it lasts, a master that does not serve is out.
 func TestDoubtsTakeNoMasterOut(t *testing.T) {
-	lab.Real(t)
+	lab.RealLong(t)
 	lab.Need(t, "bindfs", "bindfs")
-	if !lab.Long() {
-		t.Skip("PMCHECK_LONG is not set")
-	}
 	agents := mix{quick: 4}
 	p := startPool(t, alike(2), instances, agents)
 	p.balance(quickStart(p.installPmcheck()))

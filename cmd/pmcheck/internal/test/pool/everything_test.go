@@ -181,7 +181,7 @@ func (e *everything) play(round []step) {
 			if len(s.Holds) > 0 {
 				return fmt.Errorf("%s is held: %+v", m.Host.Name, s.Holds)
 			}
-			if s.Budget != nil && s.Budget.Held {
+			if s.Budget != nil && s.Budget.HasSlot {
 				return fmt.Errorf("%s has a slot: %+v", m.Host.Name, s.Budget)
 			}
 			return nil

@@ -1,6 +1,7 @@
 package pool_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -51,7 +52,39 @@ func TestBalancerOnTheMastersHost(t *testing.T) {
 			t.Run(f.name, func(t *testing.T) { p.with(t).outOnce(f.inject, f.mend) })
 		}
 	}
+	t.Run("drain", func(t *testing.T) { p.with(t).drainBesideOthersAgents() })
 	t.Run("both boot", func(t *testing.T) { p.with(t).bootTogether() })
+}
+
+// drainBesideOthersAgents drains the first master while agents come to the balancer on its host, which sends them to
+// the other master: no agent is at work on it.
+func (p *pool) drainBesideOthersAgents() {
+	p.t.Helper()
+	m := p.masters[0]
+	ctx, stop := context.WithCancel(p.t.Context())
+	var agents sync.WaitGroup
+	came := 0
+	agents.Go(func() {
+		every := time.NewTicker(sockets.Reuse / 3) // one of them is always in use
+		defer every.Stop()
+		for ctx.Err() == nil {
+			conn, err := p.net.DialContext(ctx, "tcp", m.Host.Address+":8140")
+			if err == nil {
+				came++
+				defer conn.Close()
+			}
+			<-every.C
+		}
+	})
+	p.t.Cleanup(func() { stop(); agents.Wait() })
+
+	lab.Must(p.t, p.sh(m, "pmcheck drain --wait --timeout 3m")) // the daemon may be young
+	stop()
+	agents.Wait()
+	if came == 0 {
+		p.t.Error("no agent came")
+	}
+	lab.Must(p.t, p.sh(m, "pmcheck ready --wait"))
 }
 
 // balanceOnMasters starts a balancer on the host of each master, which agents know by the name of a balancer.

@@ -11,10 +11,7 @@ import (
 // then: no run may fail, and two servers are always UP. A server counts as back as in README.md, after half of its
 // slowstart.
 func TestSlowReboots(t *testing.T) {
-	lab.Real(t)
-	if !lab.Long() {
-		t.Skip("PMCHECK_LONG is not set")
-	}
+	lab.RealLong(t)
 	agents := mix{quick: 4, slow: 1}
 	p := startPool(t, alike(3), 3, agents)
 	p.balance(p.installPmcheck())

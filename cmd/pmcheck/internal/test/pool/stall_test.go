@@ -22,10 +22,7 @@ var paces = []string{
 // and restarts its daemon afterwards. An HAProxy without agents has a backend for each pace, and so counts for which of
 // them the master is DOWN. It never is for that of the README.
 func TestStallsInAHerd(t *testing.T) {
-	lab.Real(t)
-	if !lab.Long() {
-		t.Skip("PMCHECK_LONG is not set")
-	}
+	lab.RealLong(t)
 	p := startPool(t, shape{masters: []string{"", ""}, workshops: []string{""}}, 3, mix{quick: 20})
 	p.balance(p.installPmcheck())
 	config := ""
