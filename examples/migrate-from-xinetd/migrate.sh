@@ -15,9 +15,9 @@
 set -eu
 
 port=9200
-# The time in milliseconds in which pmcheck must answer. This and the way back must fit
-# into (fall - 1) x inter of the balancer: 4 s with inter 2s and fall 3.
-patience=2000
+# The time in milliseconds in which xinetd must have closed the port and pmcheck must answer there. This and the way
+# back must fit into (fall - 1) x inter of the balancer: 4 s with inter 2s and fall 3.
+patience=2500
 # The time in seconds for which the answers to balancers are watched: more than their inter.
 watch=15
 config=/etc/pmcheck/pmcheck.yaml
@@ -328,9 +328,10 @@ systemctl stop pmcheck.socket pmcheck.service
 systemctl reset-failed pmcheck.socket pmcheck.service 2>/dev/null || true
 systemctl --quiet enable pmcheck.socket pmcheck.service
 
+began=$(date +%s%3N)
 let_go || back "xinetd does not close port $port"
 systemctl start pmcheck.socket pmcheck.service || back "pmcheck does not start"
-until_200 $patience answer $port || back "pmcheck does not answer 200"
+until_200 $((began + patience - $(date +%s%3N))) answer $port || back "pmcheck does not answer 200"
 
 end=$(($(date +%s) + watch))
 while [ "$(date +%s)" -lt $end ]; do

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/check/checktest"
+	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/answer"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/daemon"
 )
@@ -37,6 +38,7 @@ func TestARenamedHostStaysInService(t *testing.T) {
 	r := &testDaemon{t: t, master: m, config: loaded.Config, store: loaded.Config.Store()}
 	must(t, os.Mkdir(r.store.Persistent, 0o755))
 	r.start(daemon.New(loaded, daemon.Options{Source: source, Log: io.Discard}))
+	r.waitFor(200, answer.Serving) // before a good answer, a late one would be 503
 	waitFor := func(certname string, doubt check.Reason) {
 		t.Helper()
 		r.waitUntil(func() bool {
@@ -61,5 +63,5 @@ func TestARenamedHostStaysInService(t *testing.T) {
 	must(t, errors.Join(m.Load(), m.Set(checktest.Stopped), m.Set(checktest.Running)))
 	before := r.Status(time.Now()).Probe.Count
 	r.waitUntil(func() bool { return r.Status(time.Now()).Probe.Count > before+3 })
-	r.waitFor(200, "Puppet Server is running.")
+	r.waitFor(200, answer.Serving)
 }

@@ -24,8 +24,8 @@ type delays struct {
 
 var control delays
 
-// watchStarvation starts the control, which runs until the process ends.
-func watchStarvation() {
+// WatchStarvation starts the control, which runs until the process ends. Main calls it.
+func WatchStarvation() {
 	go func() {
 		for due := time.Now().Add(controlPeriod); ; due = time.Now().Add(controlPeriod) {
 			time.Sleep(time.Until(due))

@@ -23,7 +23,7 @@ const namespaceEnv = "LAB_NAMESPACE"
 // network namespace, runs the tests and exits.
 func Main(m *testing.M) {
 	Enter()
-	watchStarvation()
+	WatchStarvation()
 	os.Exit(m.Run())
 }
 

@@ -18,8 +18,8 @@ import (
 const (
 	// releaseEnv names the suite of the release that hosts are copies of.
 	releaseEnv = "PMCHECK_RELEASE"
-	// rootTime bounds how long a root takes to make. It takes 40 s to 200 s.
-	rootTime = 15 * time.Minute
+	// rootTime bounds how long a root takes to make. It takes 40 s to 200 s on a machine that does nothing else.
+	rootTime = 30 * time.Minute
 )
 
 // A Release is a Debian release, with the packages that its hosts have beyond the essential

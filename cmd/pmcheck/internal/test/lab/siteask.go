@@ -10,6 +10,10 @@ import (
 	"time"
 )
 
+// patience is how long a restart of the daemon may keep a question of RecordOverlapping in its socket: there are
+// hundreds of them, on a busy machine.
+const patience = 30 * time.Second
+
 func newClient(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{DisableKeepAlives: true, DialContext: dial},
@@ -25,8 +29,10 @@ func (s *Site) Ask(path string) (code int, body string, err error) {
 
 // Answer returns the answer to a balancer, such as "503 drain", or NoAnswer. It is safe for
 // concurrent use.
-func (s *Site) Answer() string {
-	code, body, err := s.Ask("/")
+func (s *Site) Answer() string { return s.answerTo(s.client) }
+
+func (s *Site) answerTo(client *http.Client) string {
+	code, body, err := get(client, "http://"+s.Listen+"/", nil)
 	if err != nil {
 		return NoAnswer
 	}
@@ -43,7 +49,9 @@ func (s *Site) Record(every time.Duration) *Record {
 // answer to the one before. Counts and Total are valid; the order of changes is not.
 func (s *Site) RecordOverlapping(every time.Duration) *Record {
 	s.TB.Helper()
-	return startRecord(s.TB, every, true, s.Answer)
+	patient := *s.client
+	patient.Timeout = patience
+	return startRecord(s.TB, every, true, func() string { return s.answerTo(&patient) })
 }
 
 // Balance starts HAProxy in the network of the site, with a configuration in

@@ -39,7 +39,7 @@ func TestMasterMigratesAndIsConfiguredByPuppet(t *testing.T) {
 	h.Copy(lab.DEB(t, "0.0.1"), debFile, 0o644)
 	h.StartAncestor()
 	installModule(t, h)
-	t.Logf("Puppet Server starts in %v", s.Puppet.WaitReady(2*time.Minute))
+	t.Logf("Puppet Server starts in %v", s.Puppet.WaitReady(4*time.Minute))
 	s.Balance(balancer)
 	s.HAProxy.WaitEach(10*time.Second, lab.ServerStat.Healthy)
 	t.Run("beside the old check", func(t *testing.T) { testBeside(t, s.With(t)) })

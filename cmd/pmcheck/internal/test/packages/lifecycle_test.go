@@ -16,7 +16,7 @@ func TestPackageLifecycleOnAMaster(t *testing.T) {
 	s := boot(t, "master")
 	master := s.Host.StartPuppetMaster(lab.PuppetMasterOptions{})
 	s.apt(older)
-	master.WaitReady(2 * time.Minute)
+	master.WaitReady(startTime)
 	s.WaitServing(time.Minute)
 	s.waitForOutput(10*time.Second, "active", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
 

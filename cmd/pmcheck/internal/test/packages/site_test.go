@@ -71,6 +71,7 @@ func file(t testing.TB, version, pattern string) string {
 
 func TestMain(m *testing.M) {
 	lab.Enter()
+	lab.WatchStarvation()
 	var err error
 	if work, err = os.MkdirTemp("", "pmcheck-packages-"); err != nil {
 		panic(err)

@@ -127,6 +127,8 @@ func TestADaemonAsksSystemdSeldom(t *testing.T) {
 		"[Service]\nExecStart=/bin/sleep infinity\n[Install]\nWantedBy=multi-user.target\n", 0o644)
 	s.Host.MustRun("systemctl", "enable", "--now", "puppetserver.service")
 	s.install(older)
+	// Each state that its guard goes through is a signal, and a reason to ask.
+	s.waitForOutput(20*time.Second, "active", "systemctl", "is-active", "pmcheck-guard@puppetserver.service")
 	s.Host.MustRun("systemctl", "restart", "pmcheck.service")
 
 	const calls = "type='method_call',destination='org.freedesktop.systemd1'"

@@ -28,6 +28,7 @@ listen puppet
     option httpchk GET /?drain=404
     http-check disable-on-404
     http-check send-state
+    timeout check 2s
     default-server inter 500ms fall 2 rise 1
     server m1 %s check port 9200
     server m2 127.0.0.10:8140
