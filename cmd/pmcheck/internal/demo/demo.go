@@ -133,8 +133,8 @@ probe:
   ca: %q
   crl: %q
 disk: {paths: [%q]}
-# A stuck pool shows after a second here instead of two minutes.
-jruby: {stuck_after: 1s}
+# A stuck pool shows after three seconds here instead of two minutes.
+jruby: {stuck_after: 3s}
 # The unit and the code of this host, if it has any, are not the stand-in's.
 checks: {unit: "off", code: "off"}
 `, listen, m.Address(),

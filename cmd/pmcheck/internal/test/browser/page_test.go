@@ -6,15 +6,17 @@ import (
 	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/test/lab"
 )
 
-// serve starts a server that shows a scene with its status code, and returns the URL.
-func serve(t *testing.T, s *scene) string {
+// serve starts a server that shows a scene with its status code, and returns the URL. Each page asks for itself again.
+func serve(t *testing.T, shown *atomic.Pointer[scene]) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s := shown.Load()
 		document, err := s.page.Render(s.status)
 		if err != nil {
 			t.Error(err)
@@ -28,9 +30,10 @@ func serve(t *testing.T, s *scene) string {
 // TestEachStateIsReadable: on a phone and on a desk, light, dark and printed.
 func TestEachStateIsReadable(t *testing.T) {
 	c, axe := startChromium(t), axe(t)
-	var current scene
-	url := serve(t, &current)
-	for _, current = range append(scenes(time.Now()), hostile(time.Now())) {
+	var shown atomic.Pointer[scene]
+	url := serve(t, &shown)
+	for _, current := range append(scenes(time.Now()), hostile(time.Now())) {
+		shown.Store(&current)
 		for _, screen := range []struct {
 			width         int
 			media, scheme string

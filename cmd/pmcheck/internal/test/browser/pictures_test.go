@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"regexp"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,7 +45,9 @@ func TestPicturesShowTheProgram(t *testing.T) {
 			`<pre style="margin:0;padding:1em;font-size:14px">`+"$ pmcheck status\n%s</pre>", html.EscapeString(status.String()))
 	}))
 	t.Cleanup(terminal.Close)
-	url := serve(t, &s)
+	var current atomic.Pointer[scene]
+	current.Store(&s)
+	url := serve(t, &current)
 	for _, p := range []struct{ name, url, scheme string }{
 		{"page-light.png", url, "light"},
 		{"page-dark.png", url, "dark"},

@@ -54,7 +54,7 @@ func TestPoolExample(t *testing.T) {
 	e.startMaster("11", "")
 	e.startMaster("12", "")
 	e.testReload()
-	e.testHeld(drain.Maint, "DOWN", 7*time.Second)
+	e.testHeld(drain.Maint, "DOWN", 15*time.Second)
 	e.testStats()
 	e.testReason()
 }
@@ -64,7 +64,7 @@ func (e *example) testReason() {
 	e.t.Helper()
 	const reason = "unhealthy: refused"
 	e.sites[0].SetMaster(checktest.Stopped)
-	e.waitFor("Puppet Server stopped", "DOWN", 7*time.Second, "puppet/puppet1")
+	e.waitFor("Puppet Server stopped", "DOWN", 15*time.Second, "puppet/puppet1")
 	if said := e.haproxy.Stat("puppet", "puppet1").CheckSaid; said != reason {
 		e.t.Errorf("HAProxy's statistics say %q, want %q", said, reason)
 	}
@@ -97,9 +97,9 @@ func (e *example) testReload() {
 	e.runUnit("ExecStartPre")
 	e.start()
 	e.assertTurns()
-	e.testHeld(drain.Drain, "NOLB", 3*time.Second)
+	e.testHeld(drain.Drain, "NOLB", 10*time.Second)
 	e.sites[0].Hold(drain.Drain)
-	e.waitFor("drain", "NOLB", 3*time.Second, "puppet/puppet1")
+	e.waitFor("drain", "NOLB", 10*time.Second, "puppet/puppet1")
 
 	e.runUnit("ExecReload")
 	e.haproxy.Reload(e.text)

@@ -29,10 +29,11 @@ func TestRolesBehindOneAddress(t *testing.T) {
 	e.assertTurns()
 	first := e.sites[0]
 	first.Master.SetService("ca", "error")
-	e.waitFor("CA in error", "DOWN", 10*time.Second, "puppetca/puppet1")
+	// Services are probed every 5 s, and HAProxy has them DOWN by its third check.
+	e.waitFor("CA in error", "DOWN", 20*time.Second, "puppetca/puppet1")
 	first.Master.SetService("ca", "running")
 	first.Master.SetService("broker-service", "error")
-	e.waitFor("broker in error", "DOWN", 10*time.Second, "broker/puppet1")
+	e.waitFor("broker in error", "DOWN", 20*time.Second, "broker/puppet1")
 	e.waitFor("broker in error", "UP", time.Second, "puppet/puppet1", "puppetfiles/puppet3")
 	first.Master.SetService("broker-service", "running")
 	first.Master.SetPuppetDB("error")
@@ -40,7 +41,7 @@ func TestRolesBehindOneAddress(t *testing.T) {
 		t.Errorf("exit status of drain --service server %d, want 0", status)
 	}
 	e.waitFor("drain --service server", "NOLB", 3*time.Second, "puppet/puppet1")
-	e.waitFor("CA running again", "UP", 10*time.Second, "puppetca/puppet1")
+	e.waitFor("CA running again", "UP", 20*time.Second, "puppetca/puppet1")
 	e.waitFor("PuppetDB cannot write", "DOWN", 25*time.Second, "puppetdb/puppet1")
 	if _, status := first.Run("drain"); status != 7 {
 		t.Errorf("the exit status of drain, of the only CA, is %d, want 7", status)

@@ -28,7 +28,7 @@ const startTime = 4 * time.Minute
 // something by itself. Balancers are told 200, and 503 as soon as the master does not serve. PMCHECK_LONG=1 has more.
 func TestDoubts(t *testing.T) {
 	lab.Real(t)
-	s := lab.StartPuppetServer(t, lab.PuppetServerOptions{MaxActiveInstances: jrubies, HeapMB: 768})
+	s := lab.StartPuppetServer(t, lab.PuppetServerOptions{MaxActiveInstances: jrubies, HeapMB: 1536})
 	lab.Build(t)
 	s.WaitReady(5 * time.Minute)
 	s.IssueCert(agentName, nil)

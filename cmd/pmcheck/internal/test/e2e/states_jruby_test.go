@@ -129,7 +129,7 @@ func (s *stateTable) stop(t *testing.T, server *lab.PuppetServer, r *lab.Site, s
 	server.Signal(syscall.SIGSTOP)
 	took := r.WaitRefusal("unhealthy: timeout", 15*time.Second)
 	assertWithin(t, state, took, 6500*time.Millisecond+slack)
-	s.add(state, refuses("unhealthy: timeout"), time.Since(began), curl(t, server))
+	s.add(state, refuses("unhealthy: timeout"), time.Since(began), curlFor(t, server, 2))
 	server.Signal(syscall.SIGCONT)
 }
 
@@ -193,7 +193,7 @@ func testFlood(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 		return nil
 	})
 	took := time.Since(began)
-	seen.add(fmt.Sprint(flood, " requests pending: no thread is left"), serves("busy: saturated"), took, curl(t, s))
+	seen.add(fmt.Sprint(flood, " requests pending: no thread is left"), serves("busy: saturated"), took, curlFor(t, s, 2))
 	seen.stop(t, s, r, fmt.Sprint(flood, " requests pending, and `kill -STOP`"))
 
 	began = time.Now()

@@ -57,7 +57,7 @@ func testStart(t *testing.T, s *lab.PuppetServer, seen *stateTable) {
 	r.WaitAnswerTo("/ca", http.StatusServiceUnavailable, noCA, 10*time.Second)
 	seen.add("CA service disabled", "`/ca` "+refuses(noCA)+", `/server` 200", time.Since(began), curl(t, s))
 
-	r.WaitServing(time.Minute)
+	r.WaitServing(3 * time.Minute)
 	ready := lab.Finding(r.Status(), check.CheckJRuby).Value
 	if want := fmt.Sprintf("%d of %d ready", jrubies, jrubies); !strings.HasPrefix(ready, want) {
 		t.Errorf("200 with %q, want %s", ready, want)

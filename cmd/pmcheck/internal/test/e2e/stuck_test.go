@@ -25,7 +25,7 @@ func TestAStuckMasterIsOutUntilAJRubyComesBack(t *testing.T) {
 	// A start fails if the first JRuby takes longer than borrow-timeout.
 	s := lab.StartPuppetServer(t, lab.PuppetServerOptions{
 		AccessRules: adminRule,
-		JRubyConf:   "borrow-timeout: 40000",
+		JRubyConf:   "borrow-timeout: 90000",
 	})
 	lab.Build(t)
 	s.WaitReady(5 * time.Minute)
@@ -50,7 +50,7 @@ func TestAStuckMasterIsOutUntilAJRubyComesBack(t *testing.T) {
 	t.Logf("measured: stuck after %s", took)
 	answers = r.Record(100 * time.Millisecond)
 	waitForEmptyQueue(r)
-	waitForLoan(r, time.Minute)
+	waitForLoan(r, 100*time.Second)
 	t.Logf("measured: nobody waits: %s", lab.Finding(r.Status(), check.CheckJRuby).Detail)
 
 	answers.Stop().AssertOnly("503 " + stuck)
@@ -126,7 +126,7 @@ func waitForLoan(r *lab.Site, d time.Duration) {
 // waitForEmptyQueue waits until no request waits for a JRuby.
 func waitForEmptyQueue(r *lab.Site) {
 	r.TB.Helper()
-	r.WaitStatus(2*time.Minute, func(s lab.Status) error {
+	r.WaitStatus(4*time.Minute, func(s lab.Status) error {
 		pool := lab.Finding(s, check.CheckJRuby).Pool
 		if pool == nil || len(pool.Waiting) > 0 {
 			return fmt.Errorf("%+v, want no request that waits", pool)

@@ -112,6 +112,7 @@ ssl_key_file = '%s'
 ssl_ca_file = '%s'
 ssl_crl_file = '%s'
 log_connections = off
+fsync = off
 `, host, port, p.dir, files.Certificate, files.Key, files.CA, files.CRL))
 	p.write("pg_hba.conf", "local all postgres peer\n"+
 		"hostssl pmcheck pmcheck 0.0.0.0/0 cert map=pmcheck\n")

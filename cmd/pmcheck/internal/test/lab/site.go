@@ -108,7 +108,7 @@ func StartSite(tb testing.TB, opts SiteOptions) *Site {
 	tb.Helper()
 	s := NewSite(tb, opts)
 	s.Start()
-	s.WaitServing(20 * time.Second)
+	s.WaitServing(2 * time.Minute) // the JRubies of a young server may still be starting
 	return s
 }
 

@@ -144,6 +144,7 @@ func TestPmcheckIsADropIn(t *testing.T) {
 	var here *lab.Network // the programs of other releases are in that of the test process
 	d := lab.StartDemo(t, here, first)
 	xinetd := here.StartAncestor(t, second+":9200", oldCheck)
+	inPieces(t, here) // before HAProxy asks the old check, which starts two programs for each answer
 
 	checked, balancers := map[string][]form{}, map[string]*lab.HAProxy{}
 	for _, release := range lab.HAProxyReleases() {
@@ -172,7 +173,6 @@ func TestPmcheckIsADropIn(t *testing.T) {
 		},
 	}
 
-	inPieces(t, here)
 	for state, change := range []func(){
 		func() {},
 		func() { d.Type("drain", "drain"); xinetd.Stop() },

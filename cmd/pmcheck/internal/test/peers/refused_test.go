@@ -63,7 +63,7 @@ func TestRefusedHAProxyIsSeenWithin10Seconds(t *testing.T) {
 			began := time.Now()
 			see := func(where, want string, look func() (string, error)) {
 				t.Helper()
-				lab.WaitFor(t, tt.within-time.Since(began), 50*time.Millisecond, func() error {
+				lab.WaitFor(t, tt.within-lab.Since(began), 50*time.Millisecond, func() error {
 					got, err := look()
 					if err == nil && !strings.Contains(got, want) {
 						err = fmt.Errorf("%s does not say %s", where, want)
