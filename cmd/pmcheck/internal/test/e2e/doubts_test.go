@@ -296,26 +296,18 @@ func testRestartWhileSaturated(t *testing.T, s *lab.PuppetServer) {
 	j := startBlockage(t, s, jrubies)
 	j.waitForPool(r, 0)
 	answers := steady.Record(5 * time.Millisecond)
-	j.queue(herd - jrubies)
-	for _, site := range []*lab.Site{r, forgetful} {
-		site.WaitStatus(time.Minute, func(s lab.Status) error {
-			if detail := s.Services[0].Verdict.Detail; !strings.Contains(detail, "but it accepts connections") {
-				return fmt.Errorf("not saturated: %s", detail)
-			}
-			return nil
-		})
-	}
+	j.saturate(herd-jrubies, r, forgetful)
 	for range 3 {
 		r.Stop()
 		r.Start()
-		r.WaitVerdict("busy: saturated", 10*time.Second)
+		r.WaitVerdict("busy: saturated", 30*time.Second)
 		if code, body, err := r.Ask("/"); code != http.StatusOK {
 			t.Errorf("after a restart of pmcheck: %d %q, %v", code, body, err)
 		}
 	}
 	forgetful.Stop()
 	forgetful.Start()
-	forgetful.WaitRefusal("unhealthy: timeout", 10*time.Second)
+	forgetful.WaitRefusal("unhealthy: timeout", 30*time.Second)
 	j.open()
 	steady.WaitVerdict("healthy: ok", 2*time.Minute)
 	// No false alarm by the queue of the kernel. The herd has the processor too, and a client here may give up.
