@@ -142,14 +142,24 @@ func (j *Judge) Observe(r Result) Verdict {
 // has not expired, and the same process listens.
 func (j *Judge) lasts(r Result) bool {
 	isKnown := j.latest.At(r.Asked.Add(r.Took)).Health != Unknown
-	answeredByAnother := !j.good.Answered.IsZero() && j.good.Listener != r.Listener
-	return isKnown && !answeredByAnother
+	hasAnswered := !j.good.Answered.IsZero()
+	return isKnown && !(hasAnswered && j.isAnother(r))
+}
+
+// isAnother reports whether another process listens than the one that has given the good response. Whose a socket is
+// that the kernel does not tell, now or then, is no reason to end a verdict; but beside a memory it is a second doubt.
+func (j *Judge) isAnother(r Result) bool {
+	isKnown := j.good.Listener != "" && r.Listener != ""
+	if !isKnown {
+		return j.another
+	}
+	return j.good.Listener != r.Listener
 }
 
 // answeredLately reports whether the process that is saturated has given a good response within StuckAfter, and has
 // had no other fault since.
 func (j *Judge) answeredLately(r Result) bool {
-	if j.good.Answered.IsZero() || j.good.Listener != r.Listener {
+	if j.good.Answered.IsZero() || j.isAnother(r) {
 		return false
 	}
 	if j.another && r.Doubted() {
