@@ -99,7 +99,7 @@ type Observer func(r Result, now time.Time) Finding
 
 // Seen is what checks remember of one master. The zero value remembers nothing.
 type Seen struct {
-	pool poolMemory // of the check jruby
+	pool seenPool // of the check jruby
 }
 
 // List is a list of checks: [All], or a configuration, which is All with other severities and settings. Treat it as

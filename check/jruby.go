@@ -73,7 +73,7 @@ func jruby() Check {
 		),
 		Settings: JRubySettings{WarmingMax: 5 * time.Minute, StuckAfter: 2 * time.Minute},
 		Observe: Observe(func(s JRubySettings, seen *Seen) Observer {
-			return (&poolCheck{JRubySettings: s, poolMemory: &seen.pool}).observe
+			return (&poolCheck{JRubySettings: s, seenPool: &seen.pool}).observe
 		}),
 	}
 }
@@ -85,11 +85,11 @@ func (l List) JRuby() JRubySettings { return settingsOf[JRubySettings](l) }
 // first instance is ready, and while none is returned; the pool shows both.
 type poolCheck struct {
 	JRubySettings
-	*poolMemory
+	*seenPool
 }
 
-// poolMemory is what is remembered of a pool.
-type poolMemory struct {
+// seenPool is what is remembered of a pool.
+type seenPool struct {
 	found    Finding   // the last finding for a response
 	started  bool      // all instances have been ready at once since the last start, or WarmingMax is over
 	since    time.Time // when instances began to be missing, after a start or a flush
@@ -99,37 +99,34 @@ type poolMemory struct {
 	listener string    // of the process that the pool belongs to; empty if it is not known
 }
 
-// Stuck is what a daemon leaves to the next of a pool that is stuck. It is zero if the pool is not.
-type Stuck struct {
-	Since    time.Time // when the pool was found stuck
-	Listener string    // see Listening.ID
+// PoolMemory is what a daemon leaves to the next of a master's pool.
+type PoolMemory struct {
+	Complete   bool      // its process has started all instances
+	StuckSince time.Time // when it was found stuck; zero if it is not
+	Listener   string    // see Listening.ID
 }
 
-// Stuck returns what the next daemon has to know of the pool that was seen.
-func (s *Seen) Stuck() Stuck {
-	if s.pool.stuck.IsZero() {
-		return Stuck{}
-	}
-	return Stuck{Since: s.pool.stuck, Listener: s.pool.listener}
+// Pool returns what the next daemon has to know of the pool that was seen.
+func (s *Seen) Pool() PoolMemory {
+	return PoolMemory{Complete: s.pool.started, StuckSince: s.pool.stuck, Listener: s.pool.listener}
 }
 
 // Recall makes the check jruby go on from what another daemon has left. It must be called before the first result is
 // observed.
-func (s *Seen) Recall(left Stuck) {
-	if left.Since.IsZero() {
+func (s *Seen) Recall(left PoolMemory) {
+	isOfAProcess := left.Listener != ""
+	s.pool = seenPool{started: left.Complete && isOfAProcess, listener: left.Listener}
+	if left.StuckSince.IsZero() {
 		return
 	}
 
 	f := finding(StateBad, Unhealthy, JRubyStuck, "no JRuby has come back since %s, as the daemon before has seen",
-		left.Since.UTC().Format(time.RFC3339))
+		left.StuckSince.UTC().Format(time.RFC3339))
 	f.Check = CheckJRuby
-	f.Checked = left.Since
-	s.pool = poolMemory{
-		found:    f,
-		started:  true,
-		stuck:    left.Since,
-		listener: left.Listener,
-	}
+	f.Checked = left.StuckSince
+	s.pool.found = f
+	s.pool.started = true
+	s.pool.stuck = left.StuckSince
 }
 
 // observe returns the finding for a result. What it cannot find out is unknown, and never
@@ -179,7 +176,7 @@ func (c *poolCheck) forget() {
 	if stale.Check != "" {
 		stale = stale.unknown("as it was before the master stopped answering")
 	}
-	*c.poolMemory = poolMemory{found: stale}
+	*c.seenPool = seenPool{found: stale}
 }
 
 // end takes a definite fault into account. It may be the end of the server: a reload (SIGHUP) also closes the port and
@@ -256,7 +253,7 @@ func (c *poolCheck) withoutPool(r Result, now time.Time) Finding {
 // have not started yet; an instance that is missing in an old server is being replaced or was lost. A server that does
 // not tell counts as young.
 func (c *poolCheck) guessStart(p *Pool, now time.Time) {
-	observedBefore := c.last != nil
+	observedBefore := c.last != nil || c.started
 	clockWasSetBack := p.LockSince.After(now)
 	if observedBefore || clockWasSetBack || p.LockSince.IsZero() {
 		return

@@ -10,7 +10,7 @@ import (
 func newPoolCheck() *poolCheck {
 	return &poolCheck{
 		JRubySettings: All().JRuby(),
-		poolMemory:    new(poolMemory),
+		seenPool:      new(seenPool),
 	}
 }
 
@@ -279,6 +279,36 @@ func TestAServerThatStartedBeforeTheClockWasSetBackIsYoung(t *testing.T) {
 	}
 }
 
+// TestANewDaemonKnowsAPoolThatWasComplete: after a deployment, which locks the pool, a JRuby that is replaced looks
+// like one that starts.
+func TestANewDaemonKnowsAPoolThatWasComplete(t *testing.T) {
+	now := time.Now()
+	observe := func(seen *Seen) Observer { return jruby().Observe(jruby().Settings, seen) }
+	by := func(listener string, p *Pool) Result {
+		p.LockSince = now.Add(-time.Minute)
+		return Result{Pool: p, Listener: listener}
+	}
+	for _, tt := range []struct {
+		name     string
+		process  string // that the last daemon has seen
+		was      *Pool
+		listener string // now
+		want     Health
+	}{
+		{"the same process", "1", pool(4, 4, nil, nil), "1", ""},
+		{"another process", "1", pool(4, 4, nil, nil), "2", Warming},
+		{"a process that is not known", "", pool(4, 4, nil, nil), "1", Warming},
+		{"it was not complete", "1", pool(4, 2, nil, nil), "1", Warming},
+	} {
+		first, next := new(Seen), new(Seen)
+		observe(first)(by(tt.process, tt.was), now)
+		next.Recall(first.Pool())
+		if got := observe(next)(by(tt.listener, pool(4, 3, nil, nil)), now.Add(time.Second)); got.Health != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got.Health, tt.want)
+		}
+	}
+}
+
 // TestANewDaemonGoesOnFromAStuckPool: it was stuck, so it is until a JRuby comes back, or another process listens.
 func TestANewDaemonGoesOnFromAStuckPool(t *testing.T) {
 	now := time.Now()
@@ -287,20 +317,20 @@ func TestANewDaemonGoesOnFromAStuckPool(t *testing.T) {
 	alone := pool(1, 0, []float64{900}, nil)
 	by := func(listener string, r Result) Result { r.Listener = listener; return r }
 	observe(first)(by("1", Result{Pool: pool(1, 0, []float64{600}, []float64{500})}), now)
-	left := first.Stuck()
-	if want := (Stuck{Since: now, Listener: "1"}); left != want {
+	left := first.Pool()
+	if want := (PoolMemory{Complete: true, StuckSince: now, Listener: "1"}); left != want {
 		t.Fatalf("%+v, want %+v", left, want)
 	}
 
 	later := now.Add(5 * time.Minute)
 	for _, tt := range []struct {
 		name string
-		left Stuck
+		left PoolMemory
 		r    Result
 		want Health
 	}{
 		{"nobody waits", left, by("1", Result{Pool: alone}), Unhealthy},
-		{"nothing was left", Stuck{}, by("1", Result{Pool: alone}), ""},
+		{"nothing was left", PoolMemory{}, by("1", Result{Pool: alone}), ""},
 		{"the process is not known", left, Result{Pool: alone}, Unhealthy},
 		{"another process", left, by("2", Result{Pool: alone}), ""},
 		{"no pool", left, by("1", Result{}), Unhealthy},
@@ -309,7 +339,7 @@ func TestANewDaemonGoesOnFromAStuckPool(t *testing.T) {
 		{"refused", left, Result{Fault: &Fault{Reason: puppetclient.Refused}}, ""},
 		{"free", left, by("1", Result{Pool: pool(1, 1, nil, nil)}), ""},
 		{"lent since", left, by("1", Result{Pool: pool(1, 0, []float64{299}, nil)}), ""},
-		{"found by a clock that ran ahead", Stuck{Since: later.Add(time.Hour)}, Result{Pool: alone}, Unhealthy},
+		{"found by a clock that ran ahead", PoolMemory{StuckSince: later.Add(time.Hour)}, Result{Pool: alone}, Unhealthy},
 	} {
 		next := new(Seen)
 		next.Recall(tt.left)
@@ -317,8 +347,8 @@ func TestANewDaemonGoesOnFromAStuckPool(t *testing.T) {
 		if got.Health != tt.want {
 			t.Errorf("%s: %q (%s), want %q", tt.name, got.Health, got.Detail, tt.want)
 		}
-		if leaves := !next.Stuck().Since.IsZero(); leaves != (tt.want == Unhealthy) {
-			t.Errorf("%s: leaves %+v to the next", tt.name, next.Stuck())
+		if leaves := !next.Pool().StuckSince.IsZero(); leaves != (tt.want == Unhealthy) {
+			t.Errorf("%s: leaves %+v to the next", tt.name, next.Pool())
 		}
 	}
 }

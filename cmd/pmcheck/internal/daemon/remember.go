@@ -31,7 +31,7 @@ type memory struct {
 // masterMemory is a monitor.Memory in the file.
 type masterMemory struct {
 	Good    map[drain.Service]goodAnswer `json:"good"`
-	Stuck   stuckPool                    `json:"stuck,omitzero"`
+	Pool    seenPool                     `json:"pool"`
 	Address string                       `json:"address,omitempty"`
 }
 
@@ -41,10 +41,11 @@ type goodAnswer struct {
 	Listener string    `json:"listener"`
 }
 
-// stuckPool is a check.Stuck in the file.
-type stuckPool struct {
-	Since    time.Time `json:"since"`
-	Listener string    `json:"listener"`
+// seenPool is a check.PoolMemory in the file.
+type seenPool struct {
+	Complete   bool      `json:"complete"`
+	StuckSince time.Time `json:"stuck_since,omitzero"`
+	Listener   string    `json:"listener"`
 }
 
 // leaves returns what the daemon leaves for the next.
@@ -59,7 +60,7 @@ func (d *Daemon) leaves() memory {
 		ListensSince: *d.listens.Load(),
 		Believed:     d.settings.Load().Balancers,
 		Balancers:    d.balancers.All().Save(),
-		Master:       masterMemory{Good: good, Stuck: stuckPool(known.Stuck), Address: known.Address},
+		Master:       masterMemory{Good: good, Pool: seenPool(known.Pool), Address: known.Address},
 	}
 }
 
@@ -69,7 +70,7 @@ func (m masterMemory) memory() monitor.Memory {
 	for service, last := range m.Good {
 		good[service] = check.Memory(last)
 	}
-	return monitor.Memory{Good: good, Stuck: check.Stuck(m.Stuck), Address: m.Address}
+	return monitor.Memory{Good: good, Pool: check.PoolMemory(m.Pool), Address: m.Address}
 }
 
 func (d *Daemon) memoryFile() systemd.RuntimeFile {

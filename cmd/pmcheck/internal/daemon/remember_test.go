@@ -281,6 +281,7 @@ func TestRestartBringsNoMasterBack(t *testing.T) {
 			m.SetPool(check.Pool{Size: 1, Borrowed: []check.Loan{stuck}, Waiting: []check.Loan{stuck}})
 		}},
 		{"not all JRubies have started", "warming: jruby-warming", func(m *checktest.Master) {
+			must(t, errors.Join(m.Set(checktest.Stopped), m.Set(checktest.Running)))
 			m.SetPool(check.Pool{Size: 4, Free: 1, LockSince: time.Now()})
 		}},
 		{"the status is an error", "unhealthy: state-error", func(m *checktest.Master) { m.Set(checktest.Error) }},

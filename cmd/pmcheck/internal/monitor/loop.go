@@ -341,7 +341,7 @@ func (m *Monitor) known(now time.Time) *State {
 		Holds:     m.holds.Current(),
 		Findings:  m.findings.list(now),
 		Result:    m.master().last,
-		Stuck:     m.findings.seen.Stuck(),
+		Pool:      m.findings.seen.Pool(),
 		Address:   m.config.Probe.Address,
 		Assumed:   m.config.Probe.Assumed,
 		Doubted:   m.doubted,

@@ -104,8 +104,9 @@ func (m *Monitor) AcceptHolds() { m.holds.Accept() }
 type Memory struct {
 	// Good has the last good answer of each service. The judge of a service decides what it is worth.
 	Good map[drain.Service]check.Memory
-	// Stuck is zero unless the master's JRubies are stuck: they are for the next daemon, until one comes back.
-	Stuck check.Stuck
+	// Pool is the master's. JRubies that are stuck are so for the next daemon, until one comes back, and one that is
+	// missing in a pool that was complete is replaced, and does not start.
+	Pool check.PoolMemory
 	// Address is where the master was found; empty if the configuration says where it is.
 	Address string
 }
@@ -120,7 +121,7 @@ func (m *Monitor) Recall(left Memory) {
 	for _, s := range m.services {
 		s.judge.Recall(left.Good[s.name])
 	}
-	m.findings.seen.Recall(left.Stuck)
+	m.findings.seen.Recall(left.Pool)
 	m.publish()
 }
 

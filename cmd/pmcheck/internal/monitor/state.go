@@ -17,7 +17,7 @@ type State struct {
 	Holds     drain.Snapshot   // to be asked at the time of an answer, so that a hold ends on time
 	Findings  []check.Finding  // of the checks other than the probe
 	Result    check.Result     // of the last probe of the master
-	Stuck     check.Stuck      // the master's pool, for the next daemon
+	Pool      check.PoolMemory // for the next daemon
 	Own       []netip.AddrPort // the daemon's ends of its connections to the master
 	// Address is where the master is probed. If it is assumed, since no source names it, it may be another than the
 	// configuration has: where the master's unit listens.
@@ -113,7 +113,7 @@ func (s *State) Memory() Memory {
 			good[v.Name] = v.Memory
 		}
 	}
-	left := Memory{Good: good, Stuck: s.Stuck}
+	left := Memory{Good: good, Pool: s.Pool}
 	if s.Assumed {
 		left.Address = s.Address
 	}
