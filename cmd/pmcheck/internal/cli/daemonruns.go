@@ -12,23 +12,32 @@ import (
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
-// runsTime is how long it may take to find out whether a daemon runs.
+// runsTime is how long systemd, or a port, may take to tell.
 const runsTime = time.Second
+
+// asker is systemd.AskService.
+type asker func(ctx context.Context, unit string) (systemd.Service, error)
 
 // daemonRuns reports whether a daemon runs: systemd has a process of it, or starts or stops one, or a daemon outside
 // its unit answers. Without systemd, any process that accepts connections on the daemon's port is taken for it; with
-// systemd that may be pmcheck.socket alone.
-func daemonRuns(ctx context.Context, listen string) bool {
-	ctx, cancel := context.WithTimeout(ctx, runsTime)
+// systemd that may be pmcheck.socket alone. A daemon runs as long as systemd does not tell: on a host that is busy or
+// frozen it is as slow as a daemon that is silent.
+func daemonRuns(ctx context.Context, listen string, ask asker) bool {
+	asking, cancel := context.WithTimeout(ctx, runsTime)
 	defer cancel()
-
-	service, err := systemd.AskService(ctx, "pmcheck.service")
-	if err == nil {
-		ended := slices.Contains([]string{"", "dead", "failed"}, service.SubState)
-		return service.MainPID != 0 || !ended || isDaemon(ctx, listen)
+	service, err := ask(asking, "pmcheck.service")
+	if asking.Err() != nil {
+		return true
 	}
 
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", listen)
+	connecting, cancel := context.WithTimeout(ctx, runsTime)
+	defer cancel()
+	if err == nil {
+		ended := slices.Contains([]string{"", "dead", "failed"}, service.SubState)
+		return service.MainPID != 0 || !ended || isDaemon(connecting, listen)
+	}
+
+	conn, err := new(net.Dialer).DialContext(connecting, "tcp", listen)
 	if err != nil {
 		return false
 	}

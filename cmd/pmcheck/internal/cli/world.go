@@ -21,6 +21,7 @@ import (
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/sockets"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/status"
 	"github.com/pmcheck/pmcheck/drain"
+	"github.com/pmcheck/pmcheck/systemd"
 )
 
 // host is what a command sees of this host and its pool, and where the command shows what it waits for.
@@ -39,7 +40,7 @@ func worldOf(c config.Config) leave.World {
 	w := leave.World{
 		Status:      client.Daemon{Socket: c.Socket}.Now,
 		Every:       client.FollowEvery,
-		Runs:        func(ctx context.Context) bool { return daemonRuns(ctx, c.Listen) },
+		Runs:        func(ctx context.Context) bool { return daemonRuns(ctx, c.Listen, systemd.AskService) },
 		Connections: func(probed string) ([]sockets.Connection, error) { return sockets.Connections(served(c, probed)) },
 		Holds:       c.Store(),
 		MaxOut:      c.MaxOut,
