@@ -60,12 +60,19 @@ func (s Snapshot) Hung(h Hold) error {
 	return nil
 }
 
-// Lacks reports whether a hold is not there any more. Of one that cannot be read, or whose directory hangs or cannot be
-// read, that is not known.
-func (s Snapshot) Lacks(h Hold) bool {
-	isDoubt := func(o Hold) bool { return o.Code == Unreadable && isPlaceOf(o.Path, h) }
-	return !slices.Contains(s.list, h) && !slices.ContainsFunc(s.list, isDoubt) && s.Hung(h) == nil
+// Doubt returns an error if it is not known whether a hold is still there: its file or its directory cannot be read, or
+// hangs.
+func (s Snapshot) Doubt(h Hold) error {
+	for _, o := range s.list {
+		if o.Code == Unreadable && isPlaceOf(o.Path, h) {
+			return fmt.Errorf("cannot read %s: %s", o.Path, o.Error)
+		}
+	}
+	return s.Hung(h)
 }
+
+// Lacks reports whether a hold is known not to be there any more: see Doubt.
+func (s Snapshot) Lacks(h Hold) bool { return !slices.Contains(s.list, h) && s.Doubt(h) == nil }
 
 // isPlaceOf reports whether a path is that of a hold, or of its directory.
 func isPlaceOf(path string, h Hold) bool { return path == h.Path || path == filepath.Dir(h.Path) }

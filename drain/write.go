@@ -45,7 +45,7 @@ func (s *Store) Change(holder string, service Service, next func(old Hold) (Hold
 	}
 	defer unlock()
 
-	old, _ := s.find(named(fileName(holder, service))) // a hold in a directory that hangs stays
+	old, _ := s.find(named(fileName(holder, service))) // a hold in a directory that cannot be read stays
 	current := s.current(old)
 	h, err := next(current)
 	if err != nil {
@@ -73,8 +73,8 @@ func (s *Store) Change(holder string, service Service, next func(old Hold) (Hold
 //
 // Lift creates missing directories, so that a host without them can become ready.
 //
-// It succeeds if there is nothing to lift. A directory that hangs is an error: what is in it is not known. The error
-// wraps an [*fs.PathError] for each operation that failed; the holds that were removed are returned even then.
+// It succeeds if there is nothing to lift. A directory that hangs or cannot be read is an error: what is in it is not
+// known. The error wraps an [*fs.PathError] for each operation that failed; the holds that were removed are returned even then.
 func (s *Store) Lift(holder string, service Service) ([]Hold, error) {
 	return s.liftMatching(named(fileName(holder, service)))
 }
@@ -92,28 +92,29 @@ func (s *Store) liftMatching(match func(Hold) bool) (lifted []Hold, err error) {
 	defer unlock()
 
 	makeErr := s.makeDir(s.Persistent)
-	found, hangs := s.find(match)
+	found, unread := s.find(match)
 	lifted, err = s.remove(found)
 	s.tidy()
-	return newSnapshot(s.clock(), lifted, nil).list, errors.Join(cmp.Or(makeErr, hangs), err)
+	return newSnapshot(s.clock(), lifted, nil).list, errors.Join(cmp.Or(makeErr, unread), err)
 }
 
 func named(file string) func(Hold) bool {
 	return func(h Hold) bool { return filepath.Base(h.Path) == file }
 }
 
-// find returns the holds that match in both directories, and none of a directory that cannot be read. A directory that
-// hangs is an error: it may have such a hold.
-func (s *Store) find(match func(Hold) bool) (found []Hold, hangs error) {
+// find returns the holds that match in both directories, and none of a directory that cannot be read. The error names
+// the directories that may have such a hold.
+func (s *Store) find(match func(Hold) bool) (found []Hold, unread error) {
 	for _, dir := range s.dirs() {
 		r, err := s.scan(dir)
 		r.close()
 		found = append(found, keep(r.holds, match)...)
-		if errors.Is(err, ErrHangs) {
-			hangs = errors.Join(hangs, pathError("read", dir, err))
+		isRead := err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, errWritable)
+		if !isRead {
+			unread = errors.Join(unread, pathError("read", dir, err))
 		}
 	}
-	return found, hangs
+	return found, unread
 }
 
 // current returns the hold of old that counts. If there are two, as after a move that
@@ -166,9 +167,9 @@ func (s *Store) replace(old []Hold, h Hold) (Hold, error) {
 	}
 	s.tidy()
 
-	stored, hangs := s.find(func(h Hold) bool { return h.Path == path })
+	stored, unread := s.find(func(h Hold) bool { return h.Path == path })
 	if len(stored) == 0 {
-		return Hold{}, cmp.Or(hangs, fmt.Errorf("%s is gone again", path))
+		return Hold{}, cmp.Or(unread, fmt.Errorf("%s is gone again", path))
 	}
 	return stored[0], nil
 }

@@ -77,15 +77,15 @@ func (d *departure) retreat() error {
 	return nil
 }
 
-// Amend changes a hold as Out returned it. If another party has lifted or replaced the hold, Amend returns an error and
-// changes nothing. It returns the hold as it is now.
+// Amend changes a hold as Out returned it. If another party has lifted or replaced the hold, or if that is not known,
+// Amend returns an error and changes nothing. It returns the hold as it is now.
 func (w World) Amend(set drain.Hold, change func(*drain.Hold)) (drain.Hold, error) {
 	h, err := w.Holds.Change(set.Holder, set.Service, func(old drain.Hold) (drain.Hold, error) {
 		// A hold that has ended is not seen as old, but its file is there: the clock may have been set forward.
 		seen := w.Holds.Read()
 		hasEnded := old.Mode == "" && slices.Contains(seen.Holds(), set)
 		if old != set && !hasEnded {
-			return old, cmp.Or(seen.Hung(set), errGone)
+			return old, cmp.Or(seen.Doubt(set), errGone)
 		}
 
 		next := set

@@ -2,6 +2,7 @@ package leave_test
 
 import (
 	"context"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -40,6 +41,38 @@ func TestAHoldIsAnothersOnceItWasReplaced(t *testing.T) {
 	own, err := w.Amend(own, noEnd)
 	if liftErr := w.Lift(own); err != nil || liftErr != nil || changed != 1 || !own.Until.IsZero() {
 		t.Errorf("its own: %+v, %v; %d lifted, %v", own, err, changed, liftErr)
+	}
+}
+
+// TestAHoldThatCannotBeReadIsNotGone: it is an error that it stays, and no party has lifted or replaced it.
+func TestAHoldThatCannotBeReadIsNotGone(t *testing.T) {
+	store := &drain.Store{Persistent: t.TempDir(), UntilReboot: t.TempDir()}
+	w := leave.World{Holds: store}
+	own, err := store.Change("guard", "", func(drain.Hold) (drain.Hold, error) {
+		return drain.Hold{Mode: drain.Drain, Leaving: drain.LeavingInTurn}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chmod := func(mode os.FileMode) {
+		if err := os.Chmod(own.Path, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	chmod(0o666)
+	const want = "cannot read"
+	_, err = w.Amend(own, func(h *drain.Hold) { h.Leaving = drain.Firm })
+	if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), own.Path) {
+		t.Errorf("amended: %v, want %s", err, want)
+	}
+	if err := w.Lift(own); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("lifted: %v, want %s", err, want)
+	}
+
+	chmod(0o644)
+	if err := w.Lift(own); err != nil || len(store.Read().Holds()) != 0 {
+		t.Errorf("lifted: %v, left %v", err, store.Read().Holds())
 	}
 }
 
