@@ -103,12 +103,12 @@ func (d *diskCheck) check(ctx context.Context) Finding {
 			found.Detail = f.Detail
 		}
 	}
-	found.Value = strings.Join(values, ", ")
 
-	// A path that cannot be read does not hide that another file system is full.
+	// A path that cannot be read does not hide that another file system is full, nor do the others hide that path.
 	if len(unread) > 0 && found.State == StateOK {
 		return found.unknown(strings.Join(unread, "; "))
 	}
+	found.Value = strings.Join(values, ", ")
 	return found
 }
 

@@ -80,7 +80,7 @@ func service(w io.Writer, s status.ServiceStatus, st status.Status) {
 }
 
 // checkRows writes a check: state, value and age, and below it the fault and its hint, unless they are the verdict's.
-// What is not known any more is not shown.
+// A value that is not known any more is not shown.
 func checkRows(w io.Writer, c check.Finding, v check.Verdict, now time.Time) {
 	isForgotten := c.Value != "" && c.State == check.StateNone
 	if isForgotten {

@@ -145,6 +145,8 @@ func (m *Monitor) configure(c config.Config) {
 	m.findings.configure(c, m.credentials)
 }
 
+func watchesUnit(c config.Config) bool { return c.Checks.Severity(check.CheckUnit) != check.Off }
+
 func (m *Monitor) newSubject(name drain.Service) *subject {
 	s := &subject{name: name, prober: newProber(m.config.Probe, m.credentials, name)}
 	s.prober.Lost = func() {
@@ -162,23 +164,32 @@ func (m *Monitor) start(ctx context.Context) {
 
 	ctx, m.stop = context.WithCancel(ctx)
 	for _, s := range m.findings.scheduled {
-		m.work.Go(func() {
-			for send(ctx, m.found, once(ctx, s)) {
-				select {
-				case <-time.After(s.Interval):
-				case <-ctx.Done():
-				}
-			}
-		})
+		m.work.Go(func() { m.repeat(ctx, s) })
 	}
 
-	if m.config.Checks.Severity(check.CheckUnit) != check.Off {
+	if watchesUnit(m.config) {
 		names := m.config.Checks.Unit().Names
 		m.work.Go(func() {
 			systemd.WatchUnit(ctx, names, func(u systemd.UnitState) {
 				send(ctx, m.sights, sight{listeners: listening(), unit: u})
 			})
 		})
+	}
+}
+
+// repeat runs a check at its interval until ctx ends. A run that was cut off has found nothing.
+func (m *Monitor) repeat(ctx context.Context, s *check.Scheduled) {
+	for {
+		found := once(ctx, s)
+		if ctx.Err() != nil || !send(ctx, m.found, found) {
+			return
+		}
+
+		select {
+		case <-time.After(s.Interval):
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 
@@ -215,7 +226,9 @@ func (m *Monitor) await(ctx context.Context, due <-chan time.Time) bool {
 			m.observe(ctx, o)
 		}
 	case f := <-m.found:
-		m.findings.take(f, time.Now())
+		if m.findings.scheduled[f.Check] != nil { // a reload may have ended the check
+			m.findings.take(f, time.Now())
+		}
 	case s := <-m.sights:
 		m.see(ctx, s)
 		if s.unit.Unit != "" {

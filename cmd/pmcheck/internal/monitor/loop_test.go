@@ -11,6 +11,7 @@ import (
 	"github.com/pmcheck/pmcheck/check"
 	"github.com/pmcheck/pmcheck/cmd/pmcheck/internal/config"
 	"github.com/pmcheck/pmcheck/drain"
+	"github.com/pmcheck/pmcheck/systemd"
 )
 
 // alone returns a monitor of a master that is not there, with the longest interval and no other check.
@@ -41,6 +42,45 @@ func TestLoopPublishesBeforeHoldsAreTooOld(t *testing.T) {
 		synctest.Wait()
 		if age := time.Since(m.State().Published); age > 3*longestPass/2 {
 			t.Errorf("the state is %s old", age)
+		}
+	})
+}
+
+// TestAReloadEndsAUnitAndACheck: what was seen of a unit that is not watched any more is forgotten, and a check that has
+// ended finds nothing more.
+func TestAReloadEndsAUnitAndACheck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		m := alone(t, Hooks{Published: func(*State) {}, Probed: func(drain.Service, time.Duration) {}})
+		m.sight.unit = systemd.UnitState{Unit: "puppetserver.service", Guarded: true}
+		began := make(chan struct{}, 2)
+		runs := 0
+		run := func(ctx context.Context) check.Finding {
+			runs++
+			began <- struct{}{}
+			<-ctx.Done()
+			return check.Finding{Check: check.CheckPuppetDB, State: check.StateNone, Checked: time.Now()}
+		}
+		for i := range m.config.Checks {
+			if m.config.Checks[i].Name == check.CheckPuppetDB {
+				m.config.Checks[i].Severity = check.Warn
+			}
+		}
+		m.findings.checks = m.config.Checks
+		m.findings.scheduled = map[string]*check.Scheduled{
+			check.CheckPuppetDB: {Run: run, Interval: time.Hour, Timeout: time.Hour},
+		}
+		go m.loop(ctx)
+		<-began
+
+		next := m.config // which names no PuppetDB
+		m.Reload(next)
+		time.Sleep(2 * longestPass)
+		synctest.Wait()
+		s := m.State()
+		if runs != 1 || len(s.Findings) != 0 || s.Guarded {
+			t.Errorf("ran %d times, findings %+v, guarded %v; want once, none, false", runs, s.Findings, s.Guarded)
 		}
 	})
 }

@@ -75,7 +75,7 @@ func Located(ctx context.Context, c config.Config) (located config.Config, doubt
 
 // unitNow returns the state of the master's unit; zero if it is not known, or not looked at.
 func unitNow(ctx context.Context, c config.Config) (unit systemd.UnitState) {
-	if c.Checks.Severity(check.CheckUnit) == check.Off {
+	if !watchesUnit(c) {
 		return unit
 	}
 

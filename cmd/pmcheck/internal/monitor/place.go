@@ -191,6 +191,10 @@ func showsItself(r check.Result) bool {
 
 // see takes into account what the kernel and systemd say now.
 func (m *Monitor) see(ctx context.Context, s sight) {
+	if !watchesUnit(m.config) {
+		s.unit = systemd.UnitState{} // what a reload has left of it may change unseen
+	}
+
 	// systemd forgets that a unit ran which is disabled when it stops.
 	m.ran[s.unit.Unit] = s.unit.Ran || m.ran[s.unit.Unit]
 	s.unit.Ran = m.ran[s.unit.Unit]
