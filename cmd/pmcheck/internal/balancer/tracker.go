@@ -234,6 +234,17 @@ func (t *Tracker) Unseen() time.Time {
 	return t.unseen
 }
 
+// RestoreUnseen takes up what Unseen has returned of another Tracker. A moment that is further away than any, as after
+// the clock was set back, is brought nearer.
+func (t *Tracker) RestoreUnseen(until, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.unseen = until
+	if furthest := now.Add(3 * longestInterval); until.After(furthest) {
+		t.unseen = furthest
+	}
+}
+
 // largest returns the network with the most entries.
 func largest(shares map[netip.Prefix]int) (most netip.Prefix) {
 	for n, share := range shares {

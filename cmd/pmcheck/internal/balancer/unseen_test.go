@@ -114,3 +114,18 @@ func TestABalancerThatAsksKeepsItsPlace(t *testing.T) {
 		t.Errorf("%+v", lb1)
 	}
 }
+
+// TestAnotherTrackerKnowsWhatItDoesNotKnow, but not for longer than any client may be silent.
+func TestAnotherTrackerKnowsWhatItDoesNotKnow(t *testing.T) {
+	now := time.Now()
+	for left, want := range map[time.Duration]time.Duration{
+		time.Minute:    time.Minute,
+		24 * time.Hour: 3 * longestInterval, // the clock was set back
+	} {
+		tracker := new(Tracker)
+		tracker.RestoreUnseen(now.Add(left), now)
+		if got := tracker.Unseen().Sub(now); got != want {
+			t.Errorf("%s were left: %s, want %s", left, got, want)
+		}
+	}
+}

@@ -25,6 +25,7 @@ type memory struct {
 	ListensSince time.Time      `json:"listens_since"`
 	Believed     []netip.Prefix `json:"believed"` // the setting balancers
 	Balancers    balancer.Saved `json:"balancers"`
+	UnseenUntil  time.Time      `json:"unseen_until,omitzero"`
 	Master       masterMemory   `json:"master"`
 }
 
@@ -60,6 +61,7 @@ func (d *Daemon) leaves() memory {
 		ListensSince: *d.listens.Load(),
 		Believed:     d.settings.Load().Balancers,
 		Balancers:    d.balancers.All().Save(),
+		UnseenUntil:  d.balancers.Unseen(),
 		Master:       masterMemory{Good: good, Pool: seenPool(known.Pool), Address: known.Address},
 	}
 }
@@ -92,6 +94,7 @@ func (d *Daemon) recall(now time.Time) {
 		d.listens.Store(&m.ListensSince)
 	}
 	d.balancers.Restore(m.Balancers.List(), now)
+	d.balancers.RestoreUnseen(m.UnseenUntil, now)
 	d.believe(m.Believed, d.settings.Load().Balancers)
 	d.monitor.Recall(m.Master.memory())
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -68,6 +69,22 @@ func TestRestartForgetsNoBalancer(t *testing.T) {
 	r.run()
 	if since := r.Status(time.Now()).ListensSince; since.Before(restarted) {
 		t.Errorf("a balancer that was not listed has been heard since %s, before the restart at %s", since, restarted)
+	}
+}
+
+// TestARestartRemembersThatABalancerWasForgotten: it may have the master in, and ask again.
+func TestARestartRemembersThatABalancerWasForgotten(t *testing.T) {
+	t.Parallel()
+	r := start(t, nil)
+	unseen := func() time.Time { return r.Status(time.Now()).UnseenUntil }
+	for n := 0; unseen().IsZero(); n++ {
+		r.ask(strings.Replace(lb1, "node=lb1", fmt.Sprintf("node=lb%d", n), 1))
+	}
+	before := unseen()
+	r.stop()
+	r.run()
+	if after := unseen(); !after.Equal(before) {
+		t.Errorf("not known until %s, want %s", after, before)
 	}
 }
 
