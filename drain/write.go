@@ -74,7 +74,8 @@ func (s *Store) Change(holder string, service Service, next func(old Hold) (Hold
 // Lift creates missing directories, so that a host without them can become ready.
 //
 // It succeeds if there is nothing to lift. A directory that hangs or cannot be read is an error: what is in it is not
-// known. The error wraps an [*fs.PathError] for each operation that failed; the holds that were removed are returned even then.
+// known. The error wraps an [*fs.PathError] for each operation that failed; the holds that were removed are returned
+// even then.
 func (s *Store) Lift(holder string, service Service) ([]Hold, error) {
 	return s.liftMatching(named(fileName(holder, service)))
 }

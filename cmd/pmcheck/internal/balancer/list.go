@@ -119,7 +119,7 @@ func (l List) Pool(now time.Time) List {
 	return l.keep(func(b *Balancer) bool { return b.View != nil && !l.onlyTurns(b) && !b.OnlyServer(now) })
 }
 
-// Turns returns the backends without agents.
+// Turns returns the backends for turns beside a backend of the same HAProxy that has agents: see TurnBackend.
 func (l List) Turns() List { return l.keep(l.onlyTurns) }
 
 // WithAgents returns the balancers that count, and do not only take turns.

@@ -31,7 +31,8 @@ func (d *decision) waitsForNobody() bool {
 	if d.policy.Now || d.facts.isAbsent() {
 		return true
 	}
-	return hasLeft(d.facts.Status, d.policy.Service, d.policy.Mode)
+	isSeen := d.facts.Unanswered == nil // what a silent daemon showed last may have changed
+	return isSeen && hasLeft(d.facts.Status, d.policy.Service, d.policy.Mode)
 }
 
 // hasLeft reports whether a service is out, and no balancer that hears of a mode may use what leaves with it.

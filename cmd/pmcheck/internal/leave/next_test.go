@@ -388,6 +388,8 @@ func TestNext(t *testing.T) {
 			sees: facts{daemon(DaemonSilent), own("turn")}, asked: drains(), does: "wait: the daemon does not answer (out)"},
 		{name: "a silent daemon, a stop asks budget and fleet",
 			sees: facts{daemon(DaemonSilent), budgetAndFleet}, asked: stops(), does: "claim (slot)"},
+		{name: "a silent daemon that has shown a master which does not serve: it may serve by now",
+			sees: facts{shows(pool, isDown), daemon(DaemonSilent), budgetAndFleet}, asked: stops(), does: "claim (slot)"},
 		{name: "a silent daemon, a stop holds, and waits as long as a balancer asks", phase: PhaseOut,
 			sees: facts{daemon(DaemonSilent), own("turn")}, asked: stops(),
 			does: "wait: no daemon answers, so balancers may still send for 20s (out)"},

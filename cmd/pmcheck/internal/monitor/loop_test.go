@@ -46,8 +46,8 @@ func TestLoopPublishesBeforeHoldsAreTooOld(t *testing.T) {
 	})
 }
 
-// TestAReloadEndsAUnitAndACheck: what was seen of a unit that is not watched any more is forgotten, and a check that has
-// ended finds nothing more.
+// TestAReloadEndsAUnitAndACheck: what was seen of a unit that is not watched any more is forgotten, and a check that
+// has ended finds nothing more.
 func TestAReloadEndsAUnitAndACheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

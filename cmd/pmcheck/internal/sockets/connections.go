@@ -78,16 +78,21 @@ func Accepts(ctx context.Context, address string) (bool, error) {
 	return accepted(ctx, conn, port)
 }
 
-// accepted reports whether the process that listens on port accepts conn before ctx ends.
+// accepted reports whether the process that listens on port accepts conn before ctx ends. It looks once more then: this
+// process may have been stalled itself.
 func accepted(ctx context.Context, conn net.Conn, port uint16) (bool, error) {
 	mine := conn.LocalAddr().(*net.TCPAddr).AddrPort()
-	for ctx.Err() == nil {
+	for {
+		isLast := ctx.Err() != nil
 		list, _, err := sockets(port)
 		if err != nil {
 			return false, err
 		}
 		if slices.ContainsFunc(list, func(c Connection) bool { return c.Peer == mine && c.Accepted }) {
 			return true, nil
+		}
+		if isLast {
+			return false, nil
 		}
 
 		conn.SetReadDeadline(time.Now().Add(poll))
@@ -100,7 +105,6 @@ func accepted(ctx context.Context, conn net.Conn, port uint16) (bool, error) {
 			return false, fmt.Errorf("not known whether the process accepted: %w", err)
 		}
 	}
-	return false, nil
 }
 
 // OwnAddresses returns the addresses of this host, without their zones; none if the kernel does
