@@ -104,9 +104,12 @@ func (d *diskCheck) check(ctx context.Context) Finding {
 		}
 	}
 
-	// A path that cannot be read does not hide that another file system is full, nor do the others hide that path.
+	// A path that cannot be read does not hide that another file system is full, nor does that hide the path.
 	if len(unread) > 0 && found.State == StateOK {
 		return found.unknown(strings.Join(unread, "; "))
+	}
+	if len(unread) > 0 {
+		found.Detail += "; not known of " + strings.Join(unread, "; ")
 	}
 	found.Value = strings.Join(values, ", ")
 	return found

@@ -86,7 +86,8 @@ func TestHangingFileSystemDelaysNoOther(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		got := d.check(ctx)
-		if got.State != StateWarn || !strings.Contains(got.Detail, dir) {
+		if got.State != StateWarn || !strings.Contains(got.Detail, "/dead: the file system does not answer") ||
+			!strings.Contains(got.Value, dir) {
 			t.Errorf("%s, %q, %q", got.State, got.Value, got.Detail)
 		}
 	}

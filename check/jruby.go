@@ -97,11 +97,12 @@ type seenPool struct {
 	last     *Pool     // nil after a start
 	stuck    time.Time // when the pool was found stuck; zero once a JRuby has come back
 	listener string    // of the process that the pool belongs to; empty if it is not known
+	complete string    // of a process whose pool another daemon has seen complete; empty if there is none
 }
 
 // PoolMemory is what a daemon leaves to the next of a master's pool.
 type PoolMemory struct {
-	Complete   bool      // its process has started all instances
+	Complete   bool      // its process has started all instances, or WarmingMax is over
 	StuckSince time.Time // when it was found stuck; zero if it is not
 	Listener   string    // see Listening.ID
 }
@@ -114,8 +115,10 @@ func (s *Seen) Pool() PoolMemory {
 // Recall makes the check jruby go on from what another daemon has left. It must be called before the first result is
 // observed.
 func (s *Seen) Recall(left PoolMemory) {
-	isOfAProcess := left.Listener != ""
-	s.pool = seenPool{started: left.Complete && isOfAProcess, listener: left.Listener}
+	s.pool = seenPool{listener: left.Listener}
+	if left.Complete {
+		s.pool.complete = left.Listener
+	}
 	if left.StuckSince.IsZero() {
 		return
 	}
@@ -142,6 +145,9 @@ func (c *poolCheck) observe(r Result, now time.Time) Finding {
 	}
 
 	answeredBefore := c.found.Check != ""
+	if !answeredBefore && fails && r.Fault.Reason == puppetclient.Refused {
+		c.forget() // what another daemon has left
+	}
 	if !answeredBefore && (fails || hasNoPool(r)) {
 		return Finding{}
 	}
@@ -219,6 +225,8 @@ func (c *poolCheck) find(r Result, now time.Time) Finding {
 	}
 
 	c.guessStart(r.Pool, now)
+	isComplete := c.complete != "" && c.complete == r.Listener
+	c.started = c.started || isComplete
 	f := c.judge(r.Pool, now)
 	c.last = r.Pool
 
@@ -253,7 +261,7 @@ func (c *poolCheck) withoutPool(r Result, now time.Time) Finding {
 // have not started yet; an instance that is missing in an old server is being replaced or was lost. A server that does
 // not tell counts as young.
 func (c *poolCheck) guessStart(p *Pool, now time.Time) {
-	observedBefore := c.last != nil || c.started
+	observedBefore := c.last != nil
 	clockWasSetBack := p.LockSince.After(now)
 	if observedBefore || clockWasSetBack || p.LockSince.IsZero() {
 		return

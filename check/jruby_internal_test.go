@@ -295,9 +295,10 @@ func TestANewDaemonKnowsAPoolThatWasComplete(t *testing.T) {
 		listener string // now
 		want     Health
 	}{
-		{"the same process", "1", pool(4, 4, nil, nil), "1", ""},
+		{"the same process", "1", pool(4, 4, nil, nil), "1", Busy},
 		{"another process", "1", pool(4, 4, nil, nil), "2", Warming},
-		{"a process that is not known", "", pool(4, 4, nil, nil), "1", Warming},
+		{"a process that was not known", "", pool(4, 4, nil, nil), "1", Warming},
+		{"a process that is not known now", "1", pool(4, 4, nil, nil), "", Warming},
 		{"it was not complete", "1", pool(4, 2, nil, nil), "1", Warming},
 	} {
 		first, next := new(Seen), new(Seen)
@@ -306,6 +307,14 @@ func TestANewDaemonKnowsAPoolThatWasComplete(t *testing.T) {
 		if got := observe(next)(by(tt.listener, pool(4, 3, nil, nil)), now.Add(time.Second)); got.Health != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got.Health, tt.want)
 		}
+	}
+
+	restarted := new(Seen)
+	restarted.Recall(PoolMemory{Complete: true, Listener: "1"})
+	o := observe(restarted)
+	o(Result{Fault: &Fault{Reason: puppetclient.Refused}}, now)
+	if got := o(by("1", pool(4, 3, nil, nil)), now); got.Health != Warming { // a forwarder has its port, for example
+		t.Errorf("it has refused a connection since: %q, want %q", got.Health, Warming)
 	}
 }
 

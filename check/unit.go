@@ -80,8 +80,8 @@ func (l List) Unit() UnitSettings { return settingsOf[UnitSettings](l) }
 // Unit returns the finding for the state of the master's unit in systemd. ended says
 // how the unit's main process ended, and is empty if it ended as planned. A unit that
 // is active or missing says nothing. A unit that is inactive only explains why the probe
-// fails, since the master may be run by other means, unless what answers is another's: it
-// is not known to be the unit's.
+// fails, since the master may be run by other means, unless another answers, which is not
+// the unit as far as is known.
 func Unit(name, activeState, ended string, another bool, since time.Time) Finding {
 	f := Finding{Check: CheckUnit, State: StateOK, Reason: OK, Value: name + " is " + activeState, Checked: since}
 	out := func(h Health, r Reason, detail string) {

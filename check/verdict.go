@@ -142,24 +142,17 @@ func (j *Judge) Observe(r Result) Verdict {
 // has not expired, and the same process listens.
 func (j *Judge) lasts(r Result) bool {
 	isKnown := j.latest.At(r.Asked.Add(r.Took)).Health != Unknown
-	hasAnswered := !j.good.Answered.IsZero()
-	return isKnown && !(hasAnswered && j.isAnother(r))
-}
-
-// isAnother reports whether another process listens than the one that has given the good response. Whose a socket is
-// that the kernel does not tell, now or then, is no reason to end a verdict; but beside a memory it is a second doubt.
-func (j *Judge) isAnother(r Result) bool {
-	isKnown := j.good.Listener != "" && r.Listener != ""
-	if !isKnown {
-		return j.another
-	}
-	return j.good.Listener != r.Listener
+	answeredByAnother := !j.good.Answered.IsZero() && j.good.Listener != r.Listener
+	return isKnown && !answeredByAnother
 }
 
 // answeredLately reports whether the process that is saturated has given a good response within StuckAfter, and has
 // had no other fault since.
 func (j *Judge) answeredLately(r Result) bool {
-	if j.good.Answered.IsZero() || j.isAnother(r) {
+	// An unknown listener ends no verdict, but beside the memory of another Judge it is a second doubt.
+	isKnown := j.good.Listener != "" && r.Listener != ""
+	isAnother := j.another && !isKnown || isKnown && j.good.Listener != r.Listener
+	if j.good.Answered.IsZero() || isAnother {
 		return false
 	}
 	if j.another && r.Doubted() {

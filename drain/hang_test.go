@@ -50,7 +50,7 @@ func (f *stall) mend() {
 
 func TestHungDirectoryKeepsItsLastReading(t *testing.T) {
 	t.Parallel()
-	s, c := newStore(t)
+	s, c := newQuickStore(t)
 	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain, Leaving: drain.LeavingInTurn})
 	f := stallOf(t, s, s.Persistent)
 	w := watch(t, s, 10*time.Millisecond)
@@ -76,7 +76,7 @@ func TestHungDirectoryKeepsItsLastReading(t *testing.T) {
 
 func TestDirectoryThatWasNeverReadIsMaintByView(t *testing.T) {
 	t.Parallel()
-	s, _ := newStore(t)
+	s, _ := newQuickStore(t)
 	put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain})
 	put(t, s, drain.Hold{Holder: "b", Mode: drain.Drain, Leaving: drain.LeavingInTurn, UntilReboot: true})
 	f := stallOf(t, s, s.Persistent)
@@ -105,7 +105,7 @@ func mode(w *drain.Watcher) drain.Mode {
 // in the other directory from being written, read and lifted.
 func TestHungDirectoryStopsNoCommand(t *testing.T) {
 	t.Parallel()
-	s, _ := newStore(t)
+	s, _ := newQuickStore(t)
 	kept := put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain})
 	replaced := put(t, s, drain.Hold{Holder: "guard", Mode: drain.Drain, UntilReboot: true})
 	f := stallOf(t, s, s.Persistent)
@@ -162,7 +162,7 @@ func TestGivenUpWriteIsNotDoneLater(t *testing.T) {
 	t.Parallel()
 	for name, old := range map[string]drain.Mode{"beside nothing": "", "in place of another": drain.Drain} {
 		t.Run(name, func(t *testing.T) {
-			s, _ := newStore(t)
+			s, _ := newQuickStore(t)
 			want := ""
 			if old != "" {
 				put(t, s, drain.Hold{Holder: "a", Mode: old})
@@ -200,7 +200,7 @@ func TestLostDirectoryIsAsFirmAsItWas(t *testing.T) {
 		{"over", files{"a": over}, drain.LeavingByView, drain.LeavingByView},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s, _ := newStore(t)
+			s, _ := newQuickStore(t)
 			for name, content := range tc.files {
 				drop(t, s.Persistent, name+".json", content)
 			}
@@ -224,7 +224,7 @@ func lost(w *drain.Watcher) bool {
 
 // TestLacks: of a hold that cannot be read it is not known whether it is there.
 func TestLacks(t *testing.T) {
-	s, _ := newStore(t)
+	s, _ := newQuickStore(t)
 	kept := put(t, s, drain.Hold{Holder: "a", Mode: drain.Drain})
 	wants := func(what string, want bool) {
 		t.Helper()
@@ -254,7 +254,7 @@ func TestLacks(t *testing.T) {
 // A watcher of a directory that hangs ends with its context.
 func TestHungWatcherEnds(t *testing.T) {
 	t.Parallel()
-	s, _ := newStore(t)
+	s, _ := newQuickStore(t)
 	stallOf(t, s, s.Persistent).hang(0)
 	w := s.Watch()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -21,16 +21,24 @@ type clock struct{ t atomic.Pointer[time.Time] }
 func (c *clock) now() time.Time  { return *c.t.Load() }
 func (c *clock) set(t time.Time) { c.t.Store(&t) }
 
-func TestMain(m *testing.M) {
-	if _, err := os.Stat("/dev/shm"); err == nil { // a disk that is busy elsewhere takes long to sync
-		os.Setenv("TMPDIR", "/dev/shm")
-	}
-	m.Run()
-}
-
 func newStore(t *testing.T) (*drain.Store, *clock) {
 	t.Helper()
-	root := t.TempDir()
+	return newStoreIn(t, t.TempDir())
+}
+
+// newQuickStore returns a store that is not on a disk: one that is busy elsewhere takes long to sync.
+func newQuickStore(t *testing.T) (*drain.Store, *clock) {
+	t.Helper()
+	root, err := os.MkdirTemp("/dev/shm", "pmcheck-")
+	if err != nil {
+		return newStore(t)
+	}
+	t.Cleanup(func() { os.RemoveAll(root) })
+	return newStoreIn(t, root)
+}
+
+func newStoreIn(t *testing.T, root string) (*drain.Store, *clock) {
+	t.Helper()
 	c := new(clock)
 	c.set(noon)
 	s := &drain.Store{

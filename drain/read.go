@@ -87,8 +87,7 @@ func (p *place) take(r reading, err error, accept bool, now time.Time) error {
 }
 
 // isDoubtful reports whether the holds in the directory are not known after a reading with this error. The holds in a
-// directory that only hangs are known if they have been read before: they are as they were, or a command has got
-// through.
+// directory that only hangs count as known if they have been read before.
 func (p *place) isDoubtful(err error) bool {
 	if errors.Is(err, ErrHangs) {
 		neverRead := p.read.IsZero()

@@ -234,14 +234,16 @@ func (t *Tracker) Unseen() time.Time {
 	return t.unseen
 }
 
-// RestoreUnseen takes up what Unseen has returned of another Tracker. A moment that is further away than any, as after
-// the clock was set back, is brought nearer.
+// RestoreUnseen takes over what Unseen of another Tracker has returned. If the clock was set back, that is no longer
+// than a balancer may be silent.
 func (t *Tracker) RestoreUnseen(until, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.unseen = until
-	if furthest := now.Add(3 * longestInterval); until.After(furthest) {
-		t.unseen = furthest
+	if latest := now.Add(3 * longestInterval); until.After(latest) {
+		until = latest
+	}
+	if until.After(t.unseen) {
+		t.unseen = until
 	}
 }
 

@@ -115,8 +115,8 @@ func TestABalancerThatAsksKeepsItsPlace(t *testing.T) {
 	}
 }
 
-// TestAnotherTrackerKnowsWhatItDoesNotKnow, but not for longer than any client may be silent.
-func TestAnotherTrackerKnowsWhatItDoesNotKnow(t *testing.T) {
+// TestUnseenIsRestored, but not for longer than any balancer may be silent.
+func TestUnseenIsRestored(t *testing.T) {
 	now := time.Now()
 	for left, want := range map[time.Duration]time.Duration{
 		time.Minute:    time.Minute,
@@ -124,6 +124,7 @@ func TestAnotherTrackerKnowsWhatItDoesNotKnow(t *testing.T) {
 	} {
 		tracker := new(Tracker)
 		tracker.RestoreUnseen(now.Add(left), now)
+		tracker.RestoreUnseen(time.Time{}, now) // takes nothing back
 		if got := tracker.Unseen().Sub(now); got != want {
 			t.Errorf("%s were left: %s, want %s", left, got, want)
 		}

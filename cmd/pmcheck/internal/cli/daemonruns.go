@@ -12,7 +12,7 @@ import (
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
-// runsTime is how long systemd, or a port, may take to tell.
+// runsTime is how long systemd, or what listens on a port, may take to answer.
 const runsTime = time.Second
 
 // asker is systemd.AskService.
@@ -20,13 +20,13 @@ type asker func(ctx context.Context, unit string) (systemd.Service, error)
 
 // daemonRuns reports whether a daemon runs: systemd has a process of it, or starts or stops one, or a daemon outside
 // its unit answers. Without systemd, any process that accepts connections on the daemon's port is taken for it; with
-// systemd that may be pmcheck.socket alone. A daemon runs as long as systemd does not tell: on a host that is busy or
-// frozen it is as slow as a daemon that is silent.
+// systemd that may be pmcheck.socket alone. If systemd does not answer in time, the daemon is assumed to run: a busy
+// host slows down both.
 func daemonRuns(ctx context.Context, listen string, ask asker) bool {
 	asking, cancel := context.WithTimeout(ctx, runsTime)
 	defer cancel()
 	service, err := ask(asking, "pmcheck.service")
-	if asking.Err() != nil {
+	if err != nil && asking.Err() != nil {
 		return true
 	}
 

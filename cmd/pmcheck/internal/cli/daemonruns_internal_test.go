@@ -12,8 +12,8 @@ import (
 	"github.com/pmcheck/pmcheck/systemd"
 )
 
-// TestADaemonRunsUntilSomethingTells: one that is taken for absent is not waited for.
-func TestADaemonRunsUntilSomethingTells(t *testing.T) {
+// TestADaemonIsAbsentOnlyIfThatIsKnown: nothing waits for a daemon that is absent.
+func TestADaemonIsAbsentOnlyIfThatIsKnown(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -140,8 +140,8 @@ puppet:
   conf: %[1]s/puppet/puppet.conf
 probe:
   address: %[2]s
-  interval: 3s
-  timeout: 2900ms # on a busy machine the first answer takes long
+  interval: 2s
+  timeout: 1900ms # on a busy machine the first answer takes long
 disk:
   paths: [%[1]s]
   warn_percent: 0 # how full the disk of the tests is must not matter

@@ -39,7 +39,7 @@ type Witness struct {
 	For  time.Duration // how long it has served, or not served, by its own clock; 0 if it does not say
 }
 
-// Asker returns a function that asks the members of a fleet, for a pool of which views of balancers do not decide;
+// Asker returns a function that asks the members of a fleet, for a pool that balancers' views do not decide;
 // nil if there are no members. The function returns the answers of the other masters, and how many of them are sorted
 // before this one. A member that has an address of this host, or answers by this master's certname, is this master.
 func Asker(members []string, certname string) func(ctx context.Context) (others []Witness, place int) {

@@ -44,7 +44,7 @@ func TestAHoldIsAnothersOnceItWasReplaced(t *testing.T) {
 	}
 }
 
-// TestAHoldThatCannotBeReadIsNotGone: it is an error that it stays, and no party has lifted or replaced it.
+// TestAHoldThatCannotBeReadIsNotGone: to change or lift it is an error.
 func TestAHoldThatCannotBeReadIsNotGone(t *testing.T) {
 	store := &drain.Store{Persistent: t.TempDir(), UntilReboot: t.TempDir()}
 	w := leave.World{Holds: store}

@@ -72,7 +72,7 @@ func (f *findings) take(found check.Finding, now time.Time) {
 
 // unit records the state that systemd reports; without a unit nothing is known. An
 // inactive unit says nothing about the master, and it replaces the finding from the
-// time when the unit was stopping. another is set unless what answers is known to be the unit's.
+// time when the unit was stopping. another is set if what answers is not the unit's, as far as is known.
 func (f *findings) unit(u systemd.UnitState, another bool, now time.Time) {
 	delete(f.latest, check.CheckUnit)
 	if u.Unit != "" {

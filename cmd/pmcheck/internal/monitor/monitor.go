@@ -104,8 +104,8 @@ func (m *Monitor) AcceptHolds() { m.holds.Accept() }
 type Memory struct {
 	// Good has the last good answer of each service. The judge of a service decides what it is worth.
 	Good map[drain.Service]check.Memory
-	// Pool is the master's. JRubies that are stuck are so for the next daemon, until one comes back, and one that is
-	// missing in a pool that was complete is replaced, and does not start.
+	// Pool is the master's. JRubies that are stuck stay so for the next daemon, until one comes back. One that is missing
+	// in a pool that was complete is being replaced, not started.
 	Pool check.PoolMemory
 	// Address is where the master was found; empty if the configuration says where it is.
 	Address string

@@ -97,9 +97,9 @@ func (e *example) testReload() {
 	e.runUnit("ExecStartPre")
 	e.start()
 	e.assertTurns()
-	e.testHeld(drain.Drain, "NOLB", 10*time.Second)
+	e.testHeld(drain.Drain, "NOLB", 5*time.Second)
 	e.sites[0].Hold(drain.Drain)
-	e.waitFor("drain", "NOLB", 10*time.Second, "puppet/puppet1")
+	e.waitFor("drain", "NOLB", 5*time.Second, "puppet/puppet1")
 
 	e.runUnit("ExecReload")
 	e.haproxy.Reload(e.text)

@@ -20,7 +20,7 @@ func TestStates(t *testing.T) {
 	lab.Real(t)
 	s := lab.StartPuppetServer(t, lab.PuppetServerOptions{
 		MaxActiveInstances: jrubies,
-		HeapMB:             1536, // a full collection would be a pause that the states do not have,
+		HeapMB:             1536, // a full collection is a pause that no row has,
 		AccessRules:        adminRule,
 	})
 	lab.Build(t)
@@ -97,7 +97,7 @@ func (s stateTable) compareProof(t *testing.T) {
 // curl describes what a curl without a certificate for Puppet's own status got.
 func curl(t *testing.T, s *lab.PuppetServer) string {
 	t.Helper()
-	return curlFor(t, s, 30) // a busy machine may take its time
+	return curlFor(t, s, 10) // a busy machine may take its time
 }
 
 // curlFor describes what it got within so many seconds.
