@@ -155,7 +155,7 @@ func (h *host) takeBack(ctx context.Context, set drain.Hold) error {
 	}
 	_, err := promptly(ctx, func() (struct{}, error) { return struct{}{}, h.world.Lift(set) })
 	if err != nil {
-		h.world.Note("not lifted, it ends by itself")
+		h.world.Note("not lifted: pmcheck status shows until when it lasts")
 	}
 	return err
 }
