@@ -144,13 +144,6 @@ func (c *poolCheck) observe(r Result, now time.Time) Finding {
 		return c.found
 	}
 
-	answeredBefore := c.found.Check != ""
-	if !answeredBefore && fails && r.Fault.Reason == puppetclient.Refused {
-		c.forget() // what another daemon has left
-	}
-	if !answeredBefore && (fails || hasNoPool(r)) {
-		return Finding{}
-	}
 	if fails && healthOf(r.Fault.Reason) == Unknown {
 		return c.unseen(r.Fault)
 	}
@@ -159,6 +152,10 @@ func (c *poolCheck) observe(r Result, now time.Time) Finding {
 		return c.found
 	}
 
+	answeredBefore := c.found.Check != ""
+	if !answeredBefore && hasNoPool(r) {
+		return Finding{}
+	}
 	c.found = c.find(r, now)
 	return c.found
 }
@@ -199,7 +196,8 @@ func (c *poolCheck) end(fault *Fault) {
 // seen is a warning, unless the pool did not serve when it was seen last.
 func (c *poolCheck) unseen(fault *Fault) Finding {
 	f := c.found
-	if outOfService(f) {
+	neverSeen := f.Check == ""
+	if neverSeen || outOfService(f) {
 		return f
 	}
 
