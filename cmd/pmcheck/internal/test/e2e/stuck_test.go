@@ -25,7 +25,7 @@ func TestAStuckMasterIsOutUntilAJRubyComesBack(t *testing.T) {
 	// A start fails if the first JRuby takes longer than borrow-timeout.
 	s := lab.StartPuppetServer(t, lab.PuppetServerOptions{
 		AccessRules: adminRule,
-		JRubyConf:   "borrow-timeout: 90000",
+		JRubyConf:   "borrow-timeout: 60000",
 	})
 	lab.Build(t)
 	s.WaitReady(5 * time.Minute)
