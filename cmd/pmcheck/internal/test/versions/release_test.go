@@ -1,6 +1,7 @@
 package versions_test
 
 import (
+	"errors"
 	"fmt"
 	"os/exec"
 	"slices"
@@ -187,5 +188,15 @@ func operate(t *testing.T, site *lab.Site, want, line string) {
 	}
 	if got != want {
 		t.Errorf("%s: HAProxy went through %s, want %s", line, got, want)
+	}
+
+	// The guard starts after the master. A stop before that is not drained, unless the master is held.
+	if last == "UP" {
+		site.WaitStatus(slow, func(s lab.Status) error {
+			if !s.Guarded {
+				return errors.New("the guard has not started")
+			}
+			return nil
+		})
 	}
 }
