@@ -150,8 +150,11 @@ func (j *Judge) lasts(r Result) bool {
 // had no other fault since.
 func (j *Judge) answeredLately(r Result) bool {
 	// An unknown listener ends no verdict, but beside the memory of another Judge it is a second doubt.
+	isAnother := j.good.Listener != r.Listener
 	isKnown := j.good.Listener != "" && r.Listener != ""
-	isAnother := j.another && !isKnown || isKnown && j.good.Listener != r.Listener
+	if !isKnown {
+		isAnother = j.another
+	}
 	if j.good.Answered.IsZero() || isAnother {
 		return false
 	}

@@ -32,7 +32,7 @@ type memory struct {
 // masterMemory is a monitor.Memory in the file.
 type masterMemory struct {
 	Good    map[drain.Service]goodAnswer `json:"good"`
-	Pool    seenPool                     `json:"pool"`
+	Pool    poolMemory                   `json:"pool"`
 	Address string                       `json:"address,omitempty"`
 }
 
@@ -42,8 +42,8 @@ type goodAnswer struct {
 	Listener string    `json:"listener"`
 }
 
-// seenPool is a check.PoolMemory in the file.
-type seenPool struct {
+// poolMemory is a check.PoolMemory in the file.
+type poolMemory struct {
 	Complete   bool      `json:"complete"`
 	StuckSince time.Time `json:"stuck_since,omitzero"`
 	Listener   string    `json:"listener"`
@@ -62,7 +62,7 @@ func (d *Daemon) leaves() memory {
 		Believed:     d.settings.Load().Balancers,
 		Balancers:    d.balancers.All().Save(),
 		UnseenUntil:  d.balancers.Unseen(),
-		Master:       masterMemory{Good: good, Pool: seenPool(known.Pool), Address: known.Address},
+		Master:       masterMemory{Good: good, Pool: poolMemory(known.Pool), Address: known.Address},
 	}
 }
 

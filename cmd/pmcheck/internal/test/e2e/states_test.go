@@ -20,7 +20,7 @@ func TestStates(t *testing.T) {
 	lab.Real(t)
 	s := lab.StartPuppetServer(t, lab.PuppetServerOptions{
 		MaxActiveInstances: jrubies,
-		HeapMB:             1536, // a full collection is a pause that no row has,
+		HeapMB:             1536, // a full collection is a pause that no row has
 		AccessRules:        adminRule,
 	})
 	lab.Build(t)
